@@ -1,0 +1,188 @@
+"""Where daytwo meets the world: what a scheduler, a machine and a node promise. Adapters implement these; nothing here does I/O.
+
+Reading is a method. Writing never is: an adapter *describes* the write (`Send`), and the ledger of intents
+(`daytwo.intents`) carries it out through a child that sends before the deadline or dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import Field
+
+from daytwo.domain.vocabulary import Frozen, Mark, Workload
+
+
+class Ownership(StrEnum):
+    """Whose marks are on a node. `half-done`: ours, but a part is missing (a crash between two writes, or a lifted drain)."""
+
+    FREE = "free"
+    OURS = "ours"
+    HALF_DONE = "half-done"
+    FOREIGN = "foreign"
+
+
+class ActKind(StrEnum):
+    """Every kind of write that daytwo makes to the world."""
+
+    RESERVE = "reserve"
+    DRAIN = "drain"
+    REQUEUE = "requeue"
+    UNDRAIN = "undrain"
+    UNRESERVE = "unreserve"
+    REBOOT = "reboot"
+    POWER_CYCLE = "power-cycle"
+    RESET_GPU = "reset-gpu"
+
+
+class Act(Frozen):
+    """One write to one target. `target` is the job for a requeue, else the node; `baseline` is what was true before.
+
+    A requeue carries `{"restarts": n}` and a reboot `{"boot_time": iso, "boot_id": id}` in `baseline`: without it
+    nobody could tell afterwards whether the act happened.
+    """
+
+    kind: ActKind
+    cluster: str
+    node: str
+    target: str
+    mark: Mark
+    baseline: dict[str, Any] = Field(default_factory=dict)
+
+
+class Command(Frozen):
+    """A write that is a program. It is run without a shell."""
+
+    type: Literal["command"] = "command"
+    argv: tuple[str, ...]
+    env: dict[str, str] = Field(default_factory=dict)
+
+
+class Request(Frozen):
+    """A write that is an HTTP request over a Unix socket (`socket`), with a JSON body."""
+
+    type: Literal["request"] = "request"
+    socket: str
+    method: str = "POST"
+    path: str
+    body: dict[str, Any] = Field(default_factory=dict)
+
+
+Send = Annotated[Command | Request, Field(discriminator="type")]
+
+
+class AlreadyDone(Frozen):
+    """A fresh look shows that nothing is left to write; `proof` says what was seen."""
+
+    proof: str
+
+
+class NotOurs(Frozen):
+    """A fresh look shows another's mark; nothing may be written. `found` quotes it."""
+
+    found: str
+
+
+Preparation = Command | Request | AlreadyDone | NotOurs
+
+
+class Outcome(StrEnum):
+    """What can be said of an act afterwards. `pending`: taken, not finished. `unclear`: a person must look."""
+
+    DONE = "done"
+    PENDING = "pending"
+    NOT_DONE = "not-done"
+    UNCLEAR = "unclear"
+
+
+class Look(Frozen):
+    """The answer to "did it happen?". `not-done` needs positive evidence, else it is `unclear`. `proof` is typed by `proof_type`."""
+
+    outcome: Outcome
+    proof: str = ""
+    proof_type: Literal["", "agent-boot-id", "slurm-boot-time", "scheduler-state", "bmc"] = ""
+
+
+class Target(Protocol):
+    """Anything an act can be sent to.
+
+    `settle_seconds` is how long after a send's deadline the target may still be working on it: only then may `look`
+    decide that it did not happen. It is longer than the sender's own deadline.
+    """
+
+    settle_seconds: float
+
+    async def prepare(self, act: Act) -> Preparation:
+        """Read again, right before the write, and describe it. Raises `Unreachable` or `UnknownAnswer`."""
+
+    async def look(self, act: Act) -> Look:
+        """Say whether `act` happened. Raises `Unreachable` or `UnknownAnswer`."""
+
+
+class NodeFacts(Frozen):
+    """What a scheduler says of one node. `states` are its own words, upper case (`IDLE`, `DRAIN`, `REBOOT_ISSUED`).
+
+    `gpus` is the count the scheduler believes in, `gpus_configured` what it should have; `None` is not known.
+    """
+
+    node: str
+    states: tuple[str, ...]
+    reason: str = ""
+    reason_by: str = ""
+    reason_at: datetime | None = None
+    boot_time: datetime | None = None
+    gpus: int | None = None
+    gpus_configured: int | None = None
+    reservations: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    ownership: Ownership = Ownership.FREE
+    mark_repair_id: str | None = None
+    drained_by: Literal["nobody", "ours", "scheduler", "person"] = "nobody"
+    responding: bool = True
+    busy: bool = False
+    rebooting: bool = False
+    at: datetime
+
+
+class Scheduler(Target, Protocol):
+    """A scheduler domain. Idempotent; touches only what carries our mark; an error is unknown, never empty."""
+
+    async def facts(self) -> tuple[NodeFacts, ...]:
+        """All nodes of the domain, in one call."""
+
+    async def node(self, node: str) -> NodeFacts:
+        """One node, read now. Raises `NotFound` for a node the scheduler does not know."""
+
+    async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
+        """Every job on these nodes, each with all of its nodes."""
+
+    def quarantine_acts(self, cluster: str, node: str, mark: Mark) -> tuple[Act, ...]:
+        """What keeps new work off the node, in the order to write it. Containing is the same acts."""
+
+    def release_acts(self, cluster: str, node: str, mark: Mark) -> tuple[Act, ...]:
+        """What lifts our marks, in the reverse order."""
+
+    def interrupt_acts(
+        self, cluster: str, node: str, mark: Mark, jobs: Sequence[Workload]
+    ) -> tuple[Act, ...]:
+        """What takes the given running jobs off the node: a requeue for each that opted in, nothing for the others."""
+
+
+class Hardware(Target, Protocol):
+    """A way to act on a machine."""
+
+    def capabilities(self) -> frozenset[ActKind]:
+        """The acts this driver can carry out."""
+
+    async def baseline(self, act: Act) -> Act:
+        """Return `act` with what must be known beforehand to prove it afterwards (boot time, boot id)."""
+
+
+class Notifier(Protocol):
+    """Tells people. The first implementation writes to the log; none may raise for a message that was sent."""
+
+    async def tell(self, subject: str, text: str, *, urgent: bool) -> None:
+        """Send one message. `text` is plain, already escaped."""

@@ -1,0 +1,57 @@
+"""Where the processes of one installation find each other. Read once at the edge, from `DAYTWO_*` variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from daytwo.domain.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Addresses and folders; each field is the variable `DAYTWO_<FIELD>`.
+
+    Temporal's own address, namespace and keys are not here: `temporalio.envconfig` reads `TEMPORAL_*` and `temporal.toml`.
+    """
+
+    state_dir: Path
+    """Folder of the store, sockets and spools. Default `~/.local/state/daytwo`, for root `/var/lib/daytwo`."""
+    store_url: str
+    """SQLAlchemy URL of the store. Default: `daytwo.db` in `state_dir`."""
+    service_socket: Path
+    """Unix socket of the service for people. Default: `service.sock` in `state_dir`."""
+    gateway_url: str
+    """Where nodes reach the gateway. Default `http://127.0.0.1:8460`."""
+    task_queue: str
+    """Temporal task queue of the control worker. Default `daytwo`."""
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings of this process. Raises `BadInput` naming the variable, what was found and what is allowed."""
+    state_dir = Path(environ.get("DAYTWO_STATE_DIR") or _default_state_dir())
+    if not state_dir.is_absolute():
+        raise BadInput(f"DAYTWO_STATE_DIR: found {str(state_dir)!r}; allowed is an absolute path")
+    return Settings(
+        state_dir=state_dir,
+        store_url=_url(
+            environ, "DAYTWO_STORE_URL", f"sqlite:///{state_dir}/daytwo.db", ("sqlite", "postgresql+psycopg")
+        ),
+        service_socket=Path(environ.get("DAYTWO_SERVICE_SOCKET") or state_dir / "service.sock"),
+        gateway_url=_url(environ, "DAYTWO_GATEWAY_URL", "http://127.0.0.1:8460", ("http", "https")),
+        task_queue=environ.get("DAYTWO_TASK_QUEUE") or "daytwo",
+    )
+
+
+def _default_state_dir() -> Path:
+    return Path("/var/lib/daytwo") if os.geteuid() == 0 else Path.home() / ".local/state/daytwo"
+
+
+def _url(environ: Mapping[str, str], name: str, default: str, schemes: tuple[str, ...]) -> str:
+    value = environ.get(name) or default
+    if urlsplit(value).scheme not in schemes:
+        raise BadInput(f"{name}: found {value!r}; allowed is a URL that starts with {' or '.join(schemes)}")
+    return value
