@@ -120,9 +120,7 @@ RULES: Final[dict[State, Rule]] = {
     S.DRAINING: Rule(False, timedelta(minutes=30), "Work is taken off the node; never by force."),
     S.ACTING: Rule(False, timedelta(minutes=40), "The act is carried out and proven."),
     S.VERIFYING: Rule(False, timedelta(minutes=30), "The node is tested for the fault that it had."),
-    S.REJOINING: Rule(
-        False, timedelta(minutes=10), "Our marks are lifted in reverse and the node is seen good."
-    ),
+    S.REJOINING: Rule(False, timedelta(minutes=10), "Our marks are lifted in reverse and the node is seen good."),
     S.NEEDS_HELP: Rule(True, None, "Still quarantined; a person decides."),
     S.HELD: Rule(True, None, "Held by a person; nothing moves."),
 }

@@ -165,9 +165,7 @@ class Scheduler(Target, Protocol):
     def release_acts(self, cluster: str, node: str, mark: Mark) -> tuple[Act, ...]:
         """What lifts our marks, in the reverse order."""
 
-    def interrupt_acts(
-        self, cluster: str, node: str, mark: Mark, jobs: Sequence[Workload]
-    ) -> tuple[Act, ...]:
+    def interrupt_acts(self, cluster: str, node: str, mark: Mark, jobs: Sequence[Workload]) -> tuple[Act, ...]:
         """What takes the given running jobs off the node: a requeue for each that opted in, nothing for the others."""
 
 

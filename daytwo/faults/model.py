@@ -68,12 +68,57 @@ class Mode(StrEnum):
     AUTO = "auto"
 
 
+class VerifyTest(StrEnum):
+    """A test that a node passes before it returns. `wanted` ones are not run yet: the verdict names them as untested."""
+
+    BOOT_ID = "boot-id"
+    """The agent that answers runs in the boot that the act led to."""
+    GPU_COUNT = "gpu-count"
+    GPU_UUIDS = "gpu-uuids"
+    RECOVERY_ACTION_ZERO = "recovery-action-zero"
+    NO_PENDING_REMAP = "no-pending-remap"
+    """No row remap is pending, and none has failed."""
+    NO_NEW_XID = "no-new-xid"
+    SLURM_GRES = "slurm-gres"
+    DRIVER = "driver"
+
+    DCGM_2 = "dcgm-2"
+    DCGM_3 = "dcgm-3"
+    NVBANDWIDTH = "nvbandwidth"
+    PCIE_WIDTH_UNDER_LOAD = "pcie-width-under-load"
+    NVLINK_ALL_PAIRS = "nvlink-all-pairs"
+    NCCL_ALL_PAIRS = "nccl-all-pairs"
+    LOAD_10_MINUTES = "load-10-minutes"
+    CLOCKS = "clocks"
+    NO_LEFTOVER_PROCESSES = "no-leftover-processes"
+
+    @property
+    def wanted(self) -> bool:
+        """True for a test that the catalogue asks for and daytwo cannot run yet."""
+        return self not in FLOOR
+
+
+FLOOR: tuple[VerifyTest, ...] = (
+    VerifyTest.BOOT_ID,
+    VerifyTest.GPU_COUNT,
+    VerifyTest.GPU_UUIDS,
+    VerifyTest.RECOVERY_ACTION_ZERO,
+    VerifyTest.NO_PENDING_REMAP,
+    VerifyTest.NO_NEW_XID,
+    VerifyTest.SLURM_GRES,
+    VerifyTest.DRIVER,
+)
+"""What every node passes before it returns, whatever the fault was."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One entry of the catalogue.
 
     `first_action` is the catalogue's own advice and the first rung of the ladder; `None` takes the class's ladder from
-    its start. `new_work_fails` is why a node may be contained unasked. `verify` names the tests that prove the cure.
+    its start. `new_work_fails` is why a node may be contained unasked. `verify` names the tests that prove the cure:
+    the floor, then those of this fault. `family` is the data file it stands in and names its runbook,
+    `docs/runbooks/<family>.md`. `reasons` are the beginnings of a Slurm reason that mean this fault.
     """
 
     id: str
@@ -92,3 +137,5 @@ class Fault:
     xid: int | None = None
     notes: str = ""
     tags: tuple[str, ...] = field(default=())
+    family: str = ""
+    reasons: tuple[str, ...] = ()

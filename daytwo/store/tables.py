@@ -46,9 +46,7 @@ def _json(default: type) -> Any:
 
 def _serial() -> Any:
     # SQLite numbers rows by itself only for a column of type INTEGER.
-    return Field(
-        default=None, sa_column=Column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
-    )
+    return Field(default=None, sa_column=Column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True))
 
 
 class ClusterRow(SQLModel, table=True):
@@ -120,9 +118,7 @@ class ObservationRow(SQLModel, table=True):
 
     __tablename__ = "observations"
     __table_args__ = (
-        UniqueConstraint(
-            "cluster", "node", "boot_id", "kernel_sequence", "fault", "entity", name="one_kernel_record"
-        ),
+        UniqueConstraint("cluster", "node", "boot_id", "kernel_sequence", "fault", "entity", name="one_kernel_record"),
         UniqueConstraint("cluster", "node", "stream", "sequence", name="one_stream_record"),
     )
     id: int | None = _serial()

@@ -1,18 +1,15 @@
 """Runs migrations on the engine that `Store.migrate` hands over, in one transaction, so that two processes may start at once."""
 
 from alembic import context
-from sqlmodel import SQLModel
 
-import daytwo.store.tables  # registers the tables
-
-assert daytwo.store.tables
+from daytwo.store import tables
 
 
 def run() -> None:
     """Apply what is missing, under the write lock from the first look on."""
     engine = context.config.attributes["engine"]
     with engine.connect().execution_options(daytwo_write=True) as connection:
-        context.configure(connection=connection, target_metadata=SQLModel.metadata, render_as_batch=True)
+        context.configure(connection=connection, target_metadata=tables.SQLModel.metadata, render_as_batch=True)
         with connection.begin():
             context.run_migrations()
 
