@@ -17,7 +17,8 @@ MAX_LINE: Final = 64 * 1024
 """Longer lines are damaged: the kernel's own limit for an extended record is 8 KiB."""
 
 LEVELS: Final = {
-    "emerg": 0, "alert": 1, "crit": 2, "err": 3, "error": 3, "warn": 4, "warning": 4, "notice": 5, "info": 6, "debug": 7,
+    "emerg": 0, "alert": 1, "crit": 2, "err": 3, "error": 3,
+    "warn": 4, "warning": 4, "notice": 5, "info": 6, "debug": 7,
 }  # fmt: skip
 FACILITIES: Final = {
     "kern": 0, "user": 1, "mail": 2, "daemon": 3, "auth": 4, "syslog": 5,
@@ -87,11 +88,11 @@ class KernelRecord:
 
 
 def parse_line(raw: bytes | str) -> KernelRecord | None:
-    """Return the message in one line or one /dev/kmsg record; `None` if it is cut short, binary or too long. Never raises."""
+    """Return the message in a line or a kmsg record; `None` if it is cut short, binary or too long. Never raises."""
     line = _readable(raw)
     if line is None:
         return None
-    if not line.strip() or line.startswith(" ") and _DICTIONARY.match(line):
+    if not line.strip() or (line.startswith(" ") and _DICTIONARY.match(line)):
         return KernelRecord("")
     if line.startswith('{"'):
         return _from_journal(line)
@@ -117,7 +118,7 @@ def _from_kmsg(line: str) -> KernelRecord | None:
         return None
     priority, sequence, monotonic_us = (int(number) for number in header.groups())
     first, *others = line[header.end() :].split("\n")
-    body = "\n".join([first, *(other for other in others if not other.startswith(" "))])
+    body = "\n".join([first, *(other for other in others if not _DICTIONARY.match(other))])
     return KernelRecord(
         _without_dictionary(_unescaped(body)), priority >> 3, priority & 7, sequence, monotonic_us=monotonic_us
     )
@@ -154,15 +155,12 @@ def _journal_text(message: Any) -> str | None:
 def _from_text(line: str) -> KernelRecord:
     found, rest = _take_prefixes(line)
     repeated, rest = _take_repeats(rest)
+    facility, level = FACILITIES.get(found.get("facility", "")), LEVELS.get(found.get("level", ""))
     priority = _number(found.get("priority"))
-    known = {
-        "facility": FACILITIES.get(found.get("facility", "")),
-        "level": LEVELS.get(found.get("level", "")),
-    }
     if priority is not None:
-        known = {"facility": priority >> 3, "level": priority & 7}
+        facility, level = priority >> 3, priority & 7
     text = _without_dictionary(_unescaped(rest))
-    return KernelRecord(text, **known, monotonic_us=_microseconds(found), repeated=repeated)
+    return KernelRecord(text, facility, level, monotonic_us=_microseconds(found), repeated=repeated)
 
 
 def _take_prefixes(line: str) -> tuple[dict[str, str], str]:

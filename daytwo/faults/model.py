@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Action(StrEnum):
-    """What can be done to a node. The order is not a ladder: each class of fault has its own (`daytwo.domain.ladders`)."""
+    """What can be done to a node. The order is no ladder: each class of fault has its own (`daytwo.domain.ladders`)."""
 
     RUN_DIAGNOSTIC = "run-diagnostic"
     VERIFY = "verify"
@@ -69,7 +69,7 @@ class Mode(StrEnum):
 
 
 class VerifyTest(StrEnum):
-    """A test that a node passes before it returns. `wanted` ones are not run yet: the verdict names them as untested."""
+    """A test that a node passes before it returns. `wanted` ones are not run yet: the verdict calls them untested."""
 
     BOOT_ID = "boot-id"
     """The agent that answers runs in the boot that the act led to."""

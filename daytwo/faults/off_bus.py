@@ -13,7 +13,7 @@ from typing import Final
 _ADDRESS = r"(?:PCI:)?(?P<pci>(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})(?:\.[0-7])?"
 _ONE_LINE = re.compile(rf"NVRM: GPU (?:at )?{_ADDRESS}:? (?:GPU )?has fallen off the bus")
 _FIRST = re.compile(rf"NVRM:\s{{1,16}}The NVIDIA GPU {_ADDRESS}(?![0-9A-Fa-f:])")
-_LAST = re.compile(r"NVRM:\s{1,16}fallen off the bus and is not responding to commands")
+_LAST = re.compile(r"NVRM:\s{1,16}(?:[^\n]{0,96} has )?fallen off the bus and is not responding to commands")
 
 RECORDS_BETWEEN: Final = 16
 """How many records of other CPUs may stand between the first and the last line of a block."""
@@ -21,7 +21,7 @@ RECORDS_BETWEEN: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class LostGpu:
-    """A GPU that no longer answers. `pci` is lower case, without the function; `None` if only the last line was seen."""
+    """A GPU that no longer answers. `pci` is lower case, without the function; `None` if no line names it."""
 
     pci: str | None
 
