@@ -1,0 +1,64 @@
+"""How `daytwo up` finds out that a part answers. Each function here makes a probe for `workers.supervise`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import httpx
+
+from workers.supervise import Probe
+from workers.temporal_server import NAMESPACE, TemporalServer
+
+_TIMEOUT_SECONDS = 2.0
+
+
+def http(url: str) -> Probe:
+    """Ready when the URL answers with success."""
+
+    async def probe() -> bool:
+        return await _succeeds(httpx.AsyncHTTPTransport(), url)
+
+    return probe
+
+
+def http_over_socket(path: Path) -> Probe:
+    """Ready when an HTTP server behind the Unix socket answers anything at all."""
+
+    async def probe() -> bool:
+        return await _succeeds(httpx.AsyncHTTPTransport(uds=str(path)), "http://service/healthz")
+
+    return probe
+
+
+def polls(temporal: TemporalServer, task_queue: str) -> Probe:
+    """Ready when Temporal sees a worker that polls the task queue."""
+    url = f"{temporal.ui_url}/api/v1/namespaces/{NAMESPACE}/task-queues/{task_queue}?taskQueueType=1"
+
+    async def probe() -> bool:
+        try:
+            async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
+                return bool((await client.get(url)).json().get("pollers"))
+        except (httpx.HTTPError, ValueError):
+            return False
+
+    return probe
+
+
+def lives_for(seconds: float) -> Probe:
+    """Ready when it has been asked for so long without the child's death; for a part that listens nowhere."""
+    first: list[float] = []
+
+    async def probe() -> bool:
+        first.append(time.monotonic())
+        return time.monotonic() - first[0] >= seconds
+
+    return probe
+
+
+async def _succeeds(transport: httpx.AsyncHTTPTransport, url: str) -> bool:
+    try:
+        async with httpx.AsyncClient(transport=transport, timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
+            return (await client.get(url)).is_success
+    except httpx.HTTPError:
+        return False

@@ -1,0 +1,166 @@
+"""Keeps child processes alive: starts them, waits until they answer, restarts them, stops them in reverse order.
+
+`workers.up` calls it. A child dies with its parent, writes to its own log file, and is restarted with a growing pause.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import time
+from asyncio.subprocess import Process
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from daytwo.domain.errors import Failed
+
+Probe = Callable[[], Awaitable[bool]]
+
+FIRST_PAUSE_SECONDS: Final = 0.5
+LONGEST_PAUSE_SECONDS: Final = 30.0
+# A child that lived this long had really started: its next death begins with a short pause again.
+SETTLED_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 12.0
+TRIES_BEFORE_READY: Final = 3
+
+PR_SET_PDEATHSIG: Final = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process to keep. `ready` says whether it answers; it has `limit_seconds` from its first start."""
+
+    name: str
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    ready: Probe
+    limit_seconds: float = 60.0
+
+
+@dataclass(slots=True)
+class _Kept:
+    child: Child
+    process: Process | None = None
+    keeper: asyncio.Task[None] | None = None
+    deaths: int = 0
+    last_status: int | None = None
+    stopping: bool = False
+
+
+class Supervisor:
+    """The children of one installation. `say` gets one line for people whenever something unplanned happens."""
+
+    def __init__(self, log_dir: Path, say: Callable[[str], None]) -> None:
+        self._log_dir = log_dir
+        self._say = say
+        self._kept: list[_Kept] = []
+        log_dir.mkdir(parents=True, exist_ok=True)
+
+    def log_of(self, name: str) -> Path:
+        """The file that the child's output goes to."""
+        return self._log_dir / f"{name}.log"
+
+    async def start(self, *children: Child) -> None:
+        """Start these at the same time; return when all answer. Raises `Failed` with the log of one that does not."""
+        started = [_Kept(child) for child in children]
+        self._kept += started
+        for kept in started:
+            kept.keeper = asyncio.create_task(self._keep(kept), name=kept.child.name)
+        await asyncio.gather(*(self._until_ready(kept) for kept in started))
+
+    async def stop(self) -> None:
+        """Stop all children, the last started first."""
+        while self._kept:
+            await self._stop(self._kept.pop())
+
+    def status(self) -> dict[str, int | None]:
+        """The process id of each child, `None` while it is between two lives."""
+        return {kept.child.name: kept.process.pid if kept.process else None for kept in self._kept}
+
+    async def _keep(self, kept: _Kept) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while not kept.stopping:
+            began = time.monotonic()
+            kept.last_status = await self._live_once(kept)
+            if kept.stopping:
+                return
+            kept.deaths += 1
+            pause = FIRST_PAUSE_SECONDS if time.monotonic() - began > SETTLED_SECONDS else pause
+            self._say(f"{kept.child.name} ended with {_status(kept.last_status)}; starting it again in {pause:g} s")
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    async def _live_once(self, kept: _Kept) -> int:
+        with self.log_of(kept.child.name).open("ab") as log:
+            kept.process = await asyncio.create_subprocess_exec(
+                *kept.child.command,
+                env=dict(kept.child.env),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C on a terminal goes to a whole session: the children have their own, to be stopped in order.
+                start_new_session=True,
+                preexec_fn=_die_with(os.getpid()),
+            )
+        try:
+            return await kept.process.wait()
+        finally:
+            if kept.process.returncode is not None:
+                kept.process = None
+
+    async def _until_ready(self, kept: _Kept) -> None:
+        child = kept.child
+        give_up = time.monotonic() + child.limit_seconds
+        while not (kept.process and await child.ready()):
+            if kept.deaths >= TRIES_BEFORE_READY:
+                raise Failed(self._with_log(child.name, f"ended {kept.deaths} times ({_status(kept.last_status)})"))
+            if time.monotonic() > give_up:
+                raise Failed(self._with_log(child.name, f"did not answer within {child.limit_seconds:g} s"))
+            await asyncio.sleep(0.1)
+
+    def _with_log(self, name: str, what: str) -> str:
+        tail = self.log_of(name).read_text(errors="replace").splitlines()[-12:]
+        return "\n".join([f"{name} {what}. The end of {self.log_of(name)}:", *(f"  {line}" for line in tail)])
+
+    async def _stop(self, kept: _Kept) -> None:
+        kept.stopping = True
+        process, keeper = kept.process, kept.keeper
+        if process:
+            _signal(process.pid, signal.SIGTERM)
+        elif keeper:
+            keeper.cancel()
+        if keeper is None:
+            return
+        _done, alive = await asyncio.wait([keeper], timeout=STOP_SECONDS)
+        if alive and process:
+            self._say(f"{kept.child.name} did not stop within {STOP_SECONDS:g} s: killed")
+            _signal(process.pid, signal.SIGKILL)
+            await asyncio.wait([keeper])
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _die_with(parent: int) -> Callable[[], None]:
+    """Runs in the child between fork and exec: the kernel ends it when its parent ends, however that happens."""
+
+    def arm() -> None:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it ended before the line above
+            os._exit(1)
+
+    return arm
+
+
+def _status(code: int | None) -> str:
+    if code is None:
+        return "no status"
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

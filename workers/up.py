@@ -1,0 +1,174 @@
+"""`daytwo up`: the whole control plane on one machine, each part a supervised process.
+
+`daytwo.cli.up` replaces itself with this module. Parts start when what they need answers, and stop in reverse order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import click
+
+from daytwo import settings as settings_module
+from daytwo.cli.up import options
+from daytwo.domain.errors import BadInput, DaytwoError
+from daytwo.settings import Settings
+from workers import probes
+from workers.one_at_a_time import only_one
+from workers.ports import choose_port
+from workers.supervise import Child, Probe, Supervisor
+from workers.temporal_server import NAMESPACE, TemporalServer
+
+LONGEST_SOCKET_PATH: Final = 107
+"""Bytes; the kernel's limit for the address of a Unix socket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything `up` decided before it starts anything."""
+
+    settings: Settings
+    temporal: TemporalServer
+    lab_nodes: int | None = None
+    lab_speed: float = 1.0
+
+    def environment(self) -> dict[str, str]:
+        """What every part gets: where the others are."""
+        return {
+            **os.environ,
+            "DAYTWO_STATE_DIR": str(self.settings.state_dir),
+            "DAYTWO_STORE_URL": self.settings.store_url,
+            "DAYTWO_SERVICE_SOCKET": str(self.settings.service_socket),
+            "DAYTWO_GATEWAY_URL": self.settings.gateway_url,
+            "DAYTWO_TASK_QUEUE": self.settings.task_queue,
+            "DAYTWO_REGISTER": "1",
+            "TEMPORAL_ADDRESS": self.temporal.address,
+            "TEMPORAL_NAMESPACE": NAMESPACE,
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    def part(self, name: str, *command: str, ready: Probe) -> Child:
+        """A part of the installation: a Python module that finds the others through its environment."""
+        return Child(name, (sys.executable, "-m", *command), self.environment(), ready)
+
+
+def plan(
+    settings: Settings, *, temporal_port: int, ui_port: int, any_port: bool, lab: int | None, speed: float
+) -> Plan:
+    """Decide folders and ports. Raises `BadInput` or `Refused` before anything has started."""
+    if len(os.fsencode(settings.service_socket)) > LONGEST_SOCKET_PATH:
+        raise BadInput(
+            f"DAYTWO_SERVICE_SOCKET: found {str(settings.service_socket)!r}; "
+            f"allowed are at most {LONGEST_SOCKET_PATH} bytes, which is the kernel's limit"
+        )
+    temporal = TemporalServer(
+        settings.state_dir / "temporal.db",
+        choose_port(temporal_port, what="Temporal", any_free=any_port),
+        choose_port(ui_port, what="the Temporal UI", any_free=any_port),
+    )
+    gateway = urlsplit(settings.gateway_url)
+    port = choose_port(gateway.port or 80, what="the gateway", any_free=any_port)
+    url = gateway._replace(netloc=f"{gateway.hostname}:{port}").geturl()
+    return Plan(replace(settings, gateway_url=url), temporal, lab, speed)
+
+
+async def run(chosen: Plan) -> None:
+    """Start everything, say where it is, and keep it alive until SIGTERM or SIGINT. Raises `Failed` if it cannot."""
+    supervisor = Supervisor(chosen.settings.state_dir / "log", _say)
+    asked_to_stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, asked_to_stop.set)
+    starting = asyncio.create_task(_start(chosen, supervisor))
+    stopping = asyncio.create_task(asked_to_stop.wait())
+    try:
+        await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()
+            _announce(chosen, supervisor)
+            await stopping
+    finally:
+        starting.cancel()
+        _say("stopping")
+        await supervisor.stop()
+
+
+async def _start(chosen: Plan, supervisor: Supervisor) -> None:
+    temporal = Child("temporal", chosen.temporal.command(), chosen.environment(), chosen.temporal.is_ready)
+    await supervisor.start(temporal)
+    await chosen.temporal.keep_histories()
+    await supervisor.start(
+        chosen.part("service", "workers.service", ready=probes.http_over_socket(chosen.settings.service_socket)),
+        chosen.part("worker", "workers.control", ready=probes.polls(chosen.temporal, chosen.settings.task_queue)),
+        chosen.part("gateway", "workers.gateway", ready=probes.http(f"{chosen.settings.gateway_url}/readyz")),
+    )
+    await supervisor.start(chosen.part("controller", "workers.controller", ready=probes.lives_for(1.0)))
+
+
+def _announce(chosen: Plan, supervisor: Supervisor) -> None:
+    settings = chosen.settings
+    where = {
+        "temporal": f"{chosen.temporal.address}  UI {chosen.temporal.ui_url}",
+        "service": f"{settings.service_socket}",
+        "gateway": settings.gateway_url,
+        "worker": f"task queue {settings.task_queue}",
+    }
+    about = {
+        "temporal_ui": chosen.temporal.ui_url,
+        "temporal_address": chosen.temporal.address,
+        "temporal_namespace": NAMESPACE,
+        "gateway_url": settings.gateway_url,
+        "service_socket": str(settings.service_socket),
+        "log_dir": str(settings.state_dir / "log"),
+    }
+    _write_whole(settings.state_dir / "up.json", json.dumps(about, indent=2) + "\n")
+    for name, pid in supervisor.status().items():
+        _say(f"{name:<11} {pid or '-':<8} {where.get(name, '')}")
+    _say(f"logs        {settings.state_dir / 'log'}")
+    _say("ready; Ctrl-C stops everything")
+
+
+def _write_whole(path: Path, text: str) -> None:
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
+def _say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+@click.command("daytwo up")
+@options
+def command(**given: Any) -> None:
+    """Run the whole control plane on this machine until Ctrl-C."""
+    settings = settings_module.load()
+    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with only_one(settings.state_dir):
+        (settings.state_dir / "up.json").unlink(missing_ok=True)
+        asyncio.run(run(plan(settings, **given)))
+
+
+def main() -> None:
+    """Run the command; errors that people can act on are one message and their exit code."""
+    try:
+        with suppress(KeyboardInterrupt):
+            command.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except DaytwoError as error:
+        _say(f"daytwo up: {error}")
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()
