@@ -102,6 +102,7 @@ def test_an_address_is_used_for_one_block_only() -> None:
         "NVRM: GPU 0000:91:00.0: GPU serial number is 1.",
         "NVRM: GPU at PCI:0000:91:00: GPU-b6c3b2be-c55b-d076-fa0e-d464e4c7e08b",
         "NVRM: The NVIDIA GPU 0000:18:00.0 (PCI ID: 10de:1) is not supported",
+        f"NVRM: quoted {BLOCK[2]}",
         "trainer[1]: segfault in NVRM: GPU at 0000:01:00.0 has fallen off the bus.",
         r"4,1,2,-;trainer[1]: segfault in a\x0a" + r"\x0a".join(BLOCK),
         r"4,1,2,-;NVRM: a\x0aNVRM: b\x0aNVRM: c\x0a" + BLOCK[2],

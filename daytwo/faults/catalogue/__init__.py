@@ -16,7 +16,15 @@ from typing import Final
 from daytwo.faults.catalogue.entries import CatalogueError, read_family
 from daytwo.faults.model import Fault
 
-__all__ = ["Catalogue", "CatalogueError", "UnknownFault", "catalogue", "read_catalogue"]
+__all__ = [
+    "DRAINED_BY_PERSON",
+    "UNKNOWN_CODE",
+    "Catalogue",
+    "CatalogueError",
+    "UnknownFault",
+    "catalogue",
+    "read_catalogue",
+]
 
 UNKNOWN_CODE: Final = "unknown-code"
 DRAINED_BY_PERSON: Final = "slurm-drained-by-person"
