@@ -1,0 +1,1 @@
+"""The processes of daytwo, one per file, each with a `main()`."""

@@ -1,0 +1,1 @@
+"""Durable state machines: deterministic, one per file."""

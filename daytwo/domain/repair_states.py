@@ -10,7 +10,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from daytwo.domain.vocabulary import State
+from daytwo.domain.vocabulary import DecisionKind, State
 
 S = State
 
@@ -70,6 +70,7 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (S.WAITING, E.NOTHING_TO_DO): S.VERIFYING,
     (S.WAITING, E.BOOTED_BY_ANOTHER): S.VERIFYING,
     (S.WAITING, E.STAKES_GREW): S.PROPOSED,
+    (S.WAITING, E.CLEARED): S.AUTO_RESOLVED,
     (S.WAITING, E.EXPIRED): S.PROPOSED,
     (S.WAITING, E.DISMISSED): S.DISMISSED,
     (S.WAITING, E.HELD): S.HELD,
@@ -94,6 +95,18 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (S.NEEDS_HELP, E.REMOVAL_DECIDED): S.REMOVED,
     (S.NEEDS_HELP, E.HANDED_OVER): S.HANDED_OVER,
 }
+
+EVENT_OF: Final[dict[DecisionKind, Event]] = {
+    DecisionKind.APPROVE: E.APPROVED,
+    DecisionKind.DISMISS: E.DISMISSED,
+    DecisionKind.HOLD: E.HELD,
+    DecisionKind.RELEASE: E.RELEASED,
+    DecisionKind.RETRY: E.RETRIED,
+    DecisionKind.RETURN_AFTER_TESTS: E.TEST_ASKED,
+    DecisionKind.REMOVE: E.REMOVAL_DECIDED,
+    DecisionKind.HAND_OVER: E.HANDED_OVER,
+}
+"""The event that a decision becomes when it is accepted; a state that does not know the event does not take the decision."""
 
 HELD_FROM: Final = frozenset(s for (s, e) in TRANSITIONS if e is E.HELD)
 TERMINAL: Final = frozenset({S.SUCCEEDED, S.REMOVED, S.DISMISSED, S.AUTO_RESOLVED, S.HANDED_OVER})

@@ -1,0 +1,217 @@
+"""The ledger of acts: every write to a scheduler or to hardware is a row here before it is a write.
+
+    intended → sending (try, deadline) → sent → proven | failed
+
+Each step is a compare-and-set. A write happens in a child that has armed an alarm before the last look
+(`daytwo.sender`), so that nobody sends late. Whoever finds `sending` or `sent` asks the target whether it happened.
+Called by activities (on behalf of a repair) and by the reconciler (containment).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select, update
+
+from daytwo.domain.errors import Failed, Foreign, NotYet, Unclear
+from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Send, Target
+from daytwo.domain.vocabulary import DecisionKind
+from daytwo.sending import Sent, Sender
+from daytwo.store import audit
+from daytwo.store.engine import Store
+from daytwo.store.tables import DecisionRow, FreezeRow, IntentRow, RepairRow
+
+log = logging.getLogger(__name__)
+
+SEND_SECONDS: Final = 10.0
+"""From the last look to the alarm. slurmctld answers an update in milliseconds, a busy one in a few seconds."""
+MAX_TRIES: Final = 3
+"""Sends of one intent. Each later one needs positive evidence that the one before did not happen."""
+LOOK_AGAIN_SECONDS: Final = 1.0
+BRINGS_BACK: Final = frozenset({ActKind.UNDRAIN, ActKind.UNRESERVE})
+"""Acts that no freeze stops: nothing may keep a repaired node from coming back."""
+STOPS: Final = (DecisionKind.DISMISS.value, DecisionKind.HOLD.value)
+
+Guard = Callable[[Session], None]
+
+
+class Ledger:
+    """Carries acts out, each at most once. `targets` are the drivers by name."""
+
+    def __init__(self, store: Store, targets: Mapping[str, Target], *, clock: Callable[[], datetime] | None = None) -> None:
+        self._store = store
+        self._targets = targets
+        self._now = clock or (lambda: datetime.now(UTC))
+
+    async def carry_out(self, key: str, driver: str, act: Act, *, guard: Guard | None = None) -> Look:
+        """Do what is left of this act and return its proof.
+
+        Call it again with the same `key` until it returns. Raises `NotYet` while the act is under way, frozen, or behind
+        another act of the node; `Foreign`, `Unclear` or `Failed` when a person is needed.
+        """
+        row = await asyncio.to_thread(self._intend, key, driver, act, guard)
+        if row.state == "proven":
+            return Look(outcome=Outcome.DONE, proof=row.proof)
+        if row.state == "failed":
+            raise _failure(row)
+        if row.state == "intended":
+            await self._send(row, guard)
+        return await self._judge(key)
+
+    def _intend(self, key: str, driver: str, act: Act, guard: Guard | None) -> IntentRow:
+        try:
+            with self._store.write() as session:
+                if guard:
+                    guard(session)
+                row = session.get(IntentRow, key)
+                if row is None:
+                    row = _new_row(key, driver, act, self._now())
+                    session.add(row)
+                    session.flush()
+                return row
+        except IntegrityError:
+            raise NotYet(f"{act.node}: another act on this node is not resolved yet", LOOK_AGAIN_SECONDS) from None
+
+    async def _send(self, row: IntentRow, guard: Guard | None) -> None:
+        act, target = Act.model_validate(row.act), self._targets[row.driver]
+        prepared = await target.prepare(act)
+        if isinstance(prepared, AlreadyDone):
+            return await asyncio.to_thread(self._prove, row.id, Look(outcome=Outcome.DONE, proof=prepared.proof))
+        if isinstance(prepared, NotOurs):
+            await asyncio.to_thread(self._fail, row.id, "foreign", prepared.found)
+            raise Foreign(f"{act.node}: carries another's mark, {prepared.found!r}; it is left alone")
+        return await self._send_through_child(row.id, act, prepared, guard)
+
+    async def _send_through_child(self, key: str, act: Act, send: Send, guard: Guard | None) -> None:
+        async with Sender(send, SEND_SECONDS) as child:
+            problem = await asyncio.to_thread(self._last_look, key, act, guard)
+            if problem:
+                raise NotYet(problem, 5.0)
+            sent = await child.go()
+        await asyncio.to_thread(self._after_send, key, sent)
+
+    def _last_look(self, key: str, act: Act, guard: Guard | None) -> str:
+        """In one transaction: nothing stops this act, and it is `sending` from now on. Returns what stops it, or nothing."""
+        with self._store.write() as session:
+            if guard:
+                guard(session)
+            stop = _stop(session, act)
+            if stop:
+                return stop
+            now = self._now()
+            values = {"state": "sending", "tries": IntentRow.tries + 1, "deadline": now + timedelta(seconds=SEND_SECONDS)}
+            if not _move(session, key, ("intended",), {**values, "updated_at": now}):
+                return f"{act.node}: somebody else is sending {act.kind}"
+            audit.append(session, actor="daytwo", act=f"send-{act.kind}", subject=act.mark.repair_id, data=_told(act), now=now)
+            return ""
+
+    def _after_send(self, key: str, sent: Sent) -> None:
+        now = self._now()
+        with self._store.write() as session:
+            if sent.ok:
+                _move(session, key, ("sending",), {"state": "sent", "sent_at": now, "updated_at": now})
+            else:
+                log.warning("%s: %s", key, sent.error)
+                _move(session, key, ("sending",), {"error": sent.error, "updated_at": now})
+
+    async def _judge(self, key: str) -> Look:
+        row = await asyncio.to_thread(self._row, key)
+        if row.state == "proven":
+            return Look(outcome=Outcome.DONE, proof=row.proof)
+        act, target = Act.model_validate(row.act), self._targets[row.driver]
+        look = await target.look(act)
+        if look.outcome is Outcome.DONE:
+            await asyncio.to_thread(self._prove, key, look)
+            return look
+        if look.outcome is Outcome.PENDING or not self._settled(row, target):
+            raise NotYet(f"{act.node}: {act.kind} is under way", LOOK_AGAIN_SECONDS)
+        await asyncio.to_thread(self._after_settling, row, look)
+        raise NotYet(f"{act.node}: {act.kind} did not happen; trying again", LOOK_AGAIN_SECONDS)
+
+    def _settled(self, row: IntentRow, target: Target) -> bool:
+        # A refusal (exit status, error text) still settles: the target may have done part of it.
+        return row.deadline is not None and self._now() > row.deadline + timedelta(seconds=target.settle_seconds)
+
+    def _after_settling(self, row: IntentRow, look: Look) -> None:
+        if look.outcome is Outcome.UNCLEAR:
+            self._fail(row.id, "unclear", look.proof or row.error)
+            raise Unclear(f"{row.node}: it cannot be told whether {row.kind} happened ({look.proof}); a person must look")
+        if row.tries >= MAX_TRIES:
+            self._fail(row.id, "failed", row.error or look.proof)
+            raise Failed(f"{row.node}: {row.kind} did not happen in {row.tries} tries: {row.error or look.proof}")
+        with self._store.write() as session:
+            _move(session, row.id, ("sending", "sent"), {"state": "intended", "updated_at": self._now()})
+
+    def _row(self, key: str) -> IntentRow:
+        with self._store.read() as session:
+            return session.exec(select(IntentRow).where(IntentRow.id == key)).one()
+
+    def _prove(self, key: str, look: Look) -> None:
+        now = self._now()
+        values = {"state": "proven", "open_node": None, "proof": look.proof, "proof_type": look.proof_type}
+        with self._store.write() as session:
+            if _move(session, key, ("intended", "sending", "sent"), {**values, "updated_at": now}):
+                row = session.get_one(IntentRow, key)
+                audit.append(session, actor="daytwo", act="proven", subject=row.repair_id, data={"intent": key, "proof": look.proof}, now=now)
+
+    def _fail(self, key: str, how: str, why: str) -> None:
+        values = {"state": "failed", "open_node": None, "proof_type": how, "error": why[:500], "updated_at": self._now()}
+        with self._store.write() as session:
+            _move(session, key, ("intended", "sending", "sent"), values)
+
+    def give_up(self, repair_id: str, why: str) -> None:
+        """Close what is unresolved of a repair that goes to a person, so that the person's own act is not locked out."""
+        with self._store.write() as session:
+            unresolved = (IntentRow.repair_id == repair_id, col(IntentRow.open_node).is_not(None))
+            session.exec(update(IntentRow).where(*unresolved).values(state="failed", open_node=None, proof_type="given-up", error=why[:500]))
+
+
+def _new_row(key: str, driver: str, act: Act, now: datetime) -> IntentRow:
+    return IntentRow(
+        id=key,
+        repair_id=act.mark.repair_id,
+        cluster=act.cluster,
+        node=act.node,
+        open_node=f"{act.cluster}/{act.node}",
+        driver=driver,
+        kind=act.kind,
+        target=act.target,
+        act=act.model_dump(mode="json"),
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _move(session: Session, key: str, states: tuple[str, ...], values: dict[str, object]) -> bool:
+    result = session.exec(update(IntentRow).where(col(IntentRow.id) == key, col(IntentRow.state).in_(states)).values(values))
+    return result.rowcount == 1
+
+
+def _stop(session: Session, act: Act) -> str:
+    """What forbids an act at this moment: a closed repair, a freeze, a stop that has not been delivered yet."""
+    repair = session.get(RepairRow, act.mark.repair_id)
+    if repair is None or repair.open_key is None:
+        return f"{act.node}: repair {act.mark.repair_id} is not open"
+    if act.kind in BRINGS_BACK:
+        return ""
+    scopes = ("*", act.cluster, f"{act.cluster}/{act.node}")
+    freeze = session.exec(select(FreezeRow).where(col(FreezeRow.scope).in_(scopes), col(FreezeRow.thawed_at).is_(None))).first()
+    if freeze:
+        return f"frozen by {freeze.actor}: {freeze.reason}"
+    pending = (DecisionRow.repair_id == act.mark.repair_id, DecisionRow.status == "pending", col(DecisionRow.kind).in_(STOPS))
+    stop = session.exec(select(DecisionRow).where(*pending)).first()
+    return f"{stop.kind} by {stop.actor} is being delivered" if stop else ""
+
+
+def _told(act: Act) -> dict[str, object]:
+    return {"node": act.node, "target": act.target, "baseline": act.baseline, "reason": act.mark.reason}
+
+
+def _failure(row: IntentRow) -> Exception:
+    kinds = {"foreign": Foreign, "unclear": Unclear}
+    return kinds.get(row.proof_type, Failed)(f"{row.node}: {row.kind}: {row.error}")

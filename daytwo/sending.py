@@ -1,0 +1,65 @@
+"""The parent's side of the sender child: start it armed, then let it send or let it go."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from types import TracebackType
+from typing import Final, NamedTuple, Self
+
+from daytwo import sender
+from daytwo.domain.errors import NotYet
+from daytwo.domain.seams import Send
+
+ERROR_CHARS: Final = 500
+
+
+class Sent(NamedTuple):
+    """How a send ended. Not `ok` does not mean that nothing happened."""
+
+    ok: bool
+    error: str
+
+
+class Sender:
+    """One child, armed on entry; it dies on exit if it was never told to go."""
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self._send = send
+        self._deadline = time.monotonic() + seconds
+        self._child: Process | None = None
+
+    async def __aenter__(self) -> Self:
+        self._child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", sender.__file__), stdin=PIPE, stdout=PIPE, stderr=PIPE
+        )
+        order = {"deadline": self._deadline, "send": self._send.model_dump(mode="json")}
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._child.stdin.write(json.dumps(order).encode() + b"\n")
+        if await self._child.stdout.readline() != b"armed\n":
+            raise NotYet("the sender child could not be armed in time", 1.0)
+        return self
+
+    async def go(self) -> Sent:
+        """Say the last word and wait for the end: the command's own, or the alarm's."""
+        assert self._child is not None
+        out, err = await self._child.communicate(b"go\n")
+        code = self._child.returncode
+        if code == -signal.SIGALRM:
+            return Sent(False, "the deadline came before the answer")
+        text = (err or out).decode(errors="replace").strip()[:ERROR_CHARS]
+        return Sent(code == 0, "" if code == 0 else f"exit status {code}: {text}")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._child is not None and self._child.returncode is None:
+            # Not told to go: it would leave by itself at the end of its input; do not wait for that.
+            os.kill(self._child.pid, signal.SIGKILL)
+            await self._child.wait()

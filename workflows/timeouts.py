@@ -1,0 +1,49 @@
+"""How long each kind of activity may take and how it is retried: one named value each, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from temporalio.common import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityOptions:
+    """Options of one kind of activity. `limit` is the whole time with retries; the caller may give a shorter one."""
+
+    attempt: timedelta
+    retry: RetryPolicy
+    limit: timedelta | None = None
+
+
+STORE: Final = ActivityOptions(
+    # A store that is away for minutes is an outage to wait out, not a reason to lose a repair.
+    attempt=timedelta(seconds=30),
+    retry=RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=20)),
+)
+
+LOOK: Final = ActivityOptions(
+    # One read of scheduler and store. slurmctld answers a large site in seconds; a hang must not hold the slot.
+    attempt=timedelta(seconds=45),
+    retry=RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(seconds=30)),
+)
+
+POLL: Final = ActivityOptions(
+    # A condition that is awaited: each try is short and fails with its own delay, so that no worker slot is held.
+    # A try may carry out one act: the sender's deadline (10 s), the look after it, and two slow scheduler calls.
+    attempt=timedelta(seconds=60),
+    retry=RetryPolicy(
+        initial_interval=timedelta(seconds=1), backoff_coefficient=1.5, maximum_interval=timedelta(seconds=15)
+    ),
+)
+
+# A run takes 10,000 signals and is then deaf, and long histories replay slowly: begin a new one long before either.
+EVENTS_PER_RUN: Final = 2_000
+EVENTS_IN_TESTS: Final = 60
+
+# How often a state that waits for a person or for a moment looks again by itself, besides being told to.
+RELOOK_PROPOSED: Final = timedelta(minutes=10)
+RELOOK_WAITING: Final = timedelta(seconds=20)
+REMIND: Final = timedelta(hours=24)
