@@ -133,6 +133,7 @@ class ObservationRow(SQLModel, table=True):
     kernel_sequence: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
     stream: int | None = None
     sequence: int | None = None
+    first_seen_at: datetime = _at()
     seen_at: datetime = _at()
     received_at: datetime = _at(index=True)
     evidence: list[str] = _json(list)
@@ -140,7 +141,10 @@ class ObservationRow(SQLModel, table=True):
 
 
 class FindingRow(SQLModel, table=True):
-    """One fault on one entity of one node: firing or cleared. `judged_up_to` is the last observation a repair cleared."""
+    """One fault on one entity of one node: firing or cleared. `judged_up_to` is the last observation a repair cleared.
+
+    `last_stream` and `last_sequence` place the newest record that counted: what a node sends late changes nothing.
+    """
 
     __tablename__ = "findings"
     __table_args__ = (UniqueConstraint("cluster", "node", "fault", "entity", name="one_finding"),)
@@ -159,6 +163,8 @@ class FindingRow(SQLModel, table=True):
     cleared_at: datetime | None = _at(nullable=True)
     cleared_by: str | None = None
     last_observation: int = Field(default=0, sa_column=Column(BigInteger, nullable=False))
+    last_stream: int = 0
+    last_sequence: int = 0
     judged_up_to: int = Field(default=0, sa_column=Column(BigInteger, nullable=False))
     evidence: list[str] = _json(list)
     detail: dict[str, Any] = _json(dict)

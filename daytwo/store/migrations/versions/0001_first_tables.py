@@ -13,12 +13,7 @@ def upgrade() -> None:
     """Create what this revision adds."""
     op.create_table(
         "audit",
-        sa.Column(
-            "number",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            autoincrement=False,
-            nullable=False,
-        ),
+        sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("actor", sa.String(), nullable=False),
         sa.Column("act", sa.String(), nullable=False),
@@ -114,6 +109,8 @@ def upgrade() -> None:
         sa.Column("cleared_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("cleared_by", sa.String(), nullable=True),
         sa.Column("last_observation", sa.BigInteger(), nullable=False),
+        sa.Column("last_stream", sa.Integer(), nullable=False),
+        sa.Column("last_sequence", sa.Integer(), nullable=False),
         sa.Column("judged_up_to", sa.BigInteger(), nullable=False),
         sa.Column("evidence", sa.JSON(), nullable=False),
         sa.Column("detail", sa.JSON(), nullable=False),
@@ -263,6 +260,7 @@ def upgrade() -> None:
         sa.Column("kernel_sequence", sa.BigInteger(), nullable=True),
         sa.Column("stream", sa.Integer(), nullable=True),
         sa.Column("sequence", sa.Integer(), nullable=True),
+        sa.Column("first_seen_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("received_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("evidence", sa.JSON(), nullable=False),
