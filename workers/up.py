@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -134,12 +135,21 @@ def _announce(chosen: Plan, supervisor: Supervisor) -> None:
         _say(f"{name:<11} {pid or '-':<8} {where.get(name, '')}")
     _say(f"logs        {settings.state_dir / 'log'}")
     _say("ready; Ctrl-C stops everything")
+    _tell_systemd("READY=1")
 
 
 def _write_whole(path: Path, text: str) -> None:
     new = path.with_suffix(".new")
     new.write_text(text)
     new.replace(path)
+
+
+def _tell_systemd(what: str) -> None:
+    # The protocol of Type=notify: one datagram to the socket that systemd names; `@` stands for an abstract address.
+    address = os.environ.get("NOTIFY_SOCKET")
+    if address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.sendto(what.encode(), address.replace("@", "\0", 1) if address.startswith("@") else address)
 
 
 def _say(line: str) -> None:
