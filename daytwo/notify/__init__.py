@@ -1,0 +1,1 @@
+"""Ways to tell people; each implements `daytwo.domain.seams.Notifier`."""

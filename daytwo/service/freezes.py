@@ -1,0 +1,98 @@
+"""Freeze and thaw: the stop for every act that has not begun, and its end."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, update
+from sqlmodel import Session, col, select
+
+from daytwo.domain.definition import ClusterDefinition
+from daytwo.domain.errors import BadInput, NotFound, Refused
+from daytwo.domain.policy import Policy
+from daytwo.service.decisions import Identity
+from daytwo.service.models import FreezeView
+from daytwo.service.reads.lookup import find_cluster, find_node
+from daytwo.service.reads.plane import freeze_view
+from daytwo.service.rights import NotAllowed, may_administer
+from daytwo.store import audit
+from daytwo.store.engine import Store
+from daytwo.store.tables import ClusterRow, FreezeRow, NodeRow
+
+EVERYTHING = "*"
+
+
+def freeze(store: Store, asker: Identity, scope: str, *, reason: str, now: datetime) -> FreezeView:
+    """Stop every act in `scope` (`*`, `cluster` or `cluster/node`) that has not begun. Anybody may pull this brake.
+
+    Raises `BadInput` without a reason and `NotFound` for a scope that is not known.
+    """
+    _need_reason(reason, "freeze")
+    with store.write() as session:
+        _check_scope(session, scope)
+        row = FreezeRow(scope=scope, reason=reason, actor=asker.actor, at=now)
+        session.add(row)
+        audit.append(session, asker.actor, "freeze", scope, data={"reason": reason}, now=now)
+        session.flush()
+        return freeze_view(row)
+
+
+def thaw(
+    store: Store, asker: Identity, scope: str, *, reason: str, owner: str, now: datetime
+) -> tuple[FreezeView, ...]:
+    """End the freezes of exactly this scope and have each of its nodes looked at again.
+
+    Who froze may thaw, and so may whoever administers all clusters concerned; else `Refused`. `NotFound` when nothing
+    is frozen there.
+    """
+    _need_reason(reason, "thaw")
+    with store.write() as session:
+        rows = _frozen(session, scope)
+        if any(row.actor != asker.actor for row in rows):
+            _check_may_thaw(session, asker, scope, owner)
+        for row in rows:
+            row.thawed_at, row.thawed_by = now, asker.actor
+        session.add_all(rows)
+        session.execute(update(NodeRow).where(*_nodes_in(scope)).values(due=NodeRow.due + 1))
+        audit.append(session, asker.actor, "thaw", scope, data={"reason": reason}, now=now)
+        return tuple(freeze_view(row) for row in rows)
+
+
+def _need_reason(reason: str, act: str) -> None:
+    if not reason.strip():
+        raise BadInput(f"reason: found nothing; to {act} needs a sentence that says why")
+
+
+def _check_scope(session: Session, scope: str) -> None:
+    if scope == EVERYTHING:
+        return
+    if "/" in scope:
+        find_node(session, scope)
+    else:
+        find_cluster(session, scope)
+
+
+def _frozen(session: Session, scope: str) -> list[FreezeRow]:
+    found = select(FreezeRow).where(FreezeRow.scope == scope, col(FreezeRow.thawed_at).is_(None))
+    rows = list(session.exec(found.with_for_update()).all())
+    if not rows:
+        raise NotFound(f"nothing is frozen in {scope!r}; `daytwo freeze --list` shows what is")
+    return rows
+
+
+def _check_may_thaw(session: Session, asker: Identity, scope: str, owner: str) -> None:
+    cluster = scope.partition("/")[0]
+    found = select(ClusterRow)
+    rows = session.exec(found if scope == EVERYTHING else found.where(ClusterRow.name == cluster)).all()
+    policies: list[Policy | None] = [ClusterDefinition.model_validate(row.definition).policy for row in rows]
+    for policy in policies or [None]:
+        verdict = may_administer(policy, asker.actor, owner=owner)
+        if isinstance(verdict, NotAllowed):
+            raise Refused(verdict.why)
+
+
+def _nodes_in(scope: str) -> list[ColumnElement[bool]]:
+    cluster, _, node = scope.partition("/")
+    if scope == EVERYTHING:
+        return []
+    return [col(NodeRow.cluster) == cluster, *([col(NodeRow.name) == node] if node else [])]

@@ -1,0 +1,97 @@
+"""The service's Unix socket: the kernel says who is on the other end, so nobody can claim to be somebody else."""
+
+from __future__ import annotations
+
+import asyncio
+import pwd
+import socket
+import struct
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Request
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from daytwo.domain.errors import Refused
+from daytwo.domain.vocabulary import Channel
+from daytwo.service.decisions import Identity
+
+MODE = 0o660
+"""Owner and group may connect: put people who decide into the socket's group."""
+
+GRACE_SECONDS = 5
+"""How long a stopping service lets requests finish; a client that waits for a decision just asks again."""
+
+PEER_UID = "peer_uid"
+_CREDENTIALS = struct.Struct("3i")
+
+
+class PeerProtocol(H11Protocol):
+    """HTTP over a Unix socket; every request's state carries the peer's user id as the kernel vouches for it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
+        """Ask the kernel once a connection: the peer of a connected socket never changes."""
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, PEER_UID: peer_uid(transport.get_extra_info("socket"))}
+
+
+def peer_uid(connection: Any) -> int:
+    """The user id of the process that connected (SO_PEERCRED)."""
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    uid: int = _CREDENTIALS.unpack(data)[1]
+    return uid
+
+
+def actor_of(uid: int) -> str:
+    """`cli:<user name>`, or `cli:uid-<number>` for a user this machine has no name for."""
+    try:
+        return f"cli:{pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"cli:uid-{uid}"
+
+
+def asker(request: Request) -> Identity:
+    """Who asks. Raises `Refused` for a request that did not come through the socket."""
+    uid = getattr(request.state, PEER_UID, None)
+    if not isinstance(uid, int):
+        raise Refused("this request proves no identity: it did not come through the service's Unix socket")
+    return Identity(actor=actor_of(uid), channel=Channel.CLI, verified=True)
+
+
+def listen(path: Path) -> socket.socket:
+    """Bind the socket, clearing away one that nobody answers on any more. Raises `Refused` when somebody does."""
+    if path.exists():
+        _clear_stale(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    bound.bind(str(path))
+    path.chmod(MODE)
+    bound.listen(128)
+    return bound
+
+
+def server(app: FastAPI) -> uvicorn.Server:
+    """The HTTP server for `app`; run it with `serve(sockets=[listen(path)])`."""
+    # proxy_headers is off because a header must never say who somebody is.
+    config = uvicorn.Config(
+        app,
+        http=PeerProtocol,
+        lifespan="on",
+        proxy_headers=False,
+        access_log=False,
+        log_config=None,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return uvicorn.Server(config)
+
+
+def _clear_stale(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(2)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise Refused(f"another service is already listening on {path}")

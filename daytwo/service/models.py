@@ -1,0 +1,251 @@
+"""What the service answers: the models of the API, which are also the CLI's JSON. Fields are only ever added."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from daytwo.domain.vocabulary import Action, Clears, Decision, FaultClass, Finding, Frozen, Mode, Severity
+
+T = TypeVar("T")
+
+
+class Page(Frozen, Generic[T]):
+    """A bounded answer. `next` is the value of `after` for the following page, `None` at the end."""
+
+    items: tuple[T, ...]
+    next: str | None = None
+
+
+class RepairSummary(Frozen):
+    """A repair as a list shows it. `open` is false once it has ended; `attention` says what it waits for."""
+
+    id: str
+    cluster: str
+    node: str
+    state: str
+    state_since: datetime
+    open: bool
+    revision: int
+    action: str | None
+    fault: str | None
+    title: str
+    severity: str
+    rung: int
+    contained: bool
+    disturbed: bool
+    attention: str
+    outcome: str
+    opened_at: datetime
+    closed_at: datetime | None
+
+
+class RepairEvent(Frozen):
+    """One line of a repair's timeline."""
+
+    number: int
+    at: datetime
+    event: str
+    from_state: str
+    to_state: str
+    actor: str
+    text: str
+    data: dict[str, Any]
+
+
+class IntentView(Frozen):
+    """One write to the world and how far it got."""
+
+    id: str
+    driver: str
+    kind: str
+    target: str
+    state: str
+    tries: int
+    sent_at: datetime | None
+    proof: str
+    proof_type: str
+    error: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class CheckResult(Frozen):
+    """One test: passed, failed, unknown or untested."""
+
+    name: str
+    result: str
+    text: str
+
+
+class CheckRun(Frozen):
+    """One round of tests on a node."""
+
+    id: str
+    kind: str
+    started_at: datetime
+    ended_at: datetime | None
+    passed: bool | None
+    summary: str
+    results: tuple[CheckResult, ...]
+
+
+class RepairDetail(RepairSummary):
+    """Everything known of one repair; the newest 200 rows of each kind."""
+
+    proposal: dict[str, Any] | None
+    stamps: dict[str, str]
+    opened_by: str
+    why: str
+    snooze_until: datetime | None
+    timeline: tuple[RepairEvent, ...]
+    decisions: tuple[Decision, ...]
+    intents: tuple[IntentView, ...]
+    checks: tuple[CheckRun, ...]
+
+
+class RepairProgress(Frozen):
+    """What happened to a repair after event number `after`."""
+
+    id: str
+    state: str
+    revision: int
+    open: bool
+    outcome: str
+    events: tuple[RepairEvent, ...]
+
+
+class NodeSummary(Frozen):
+    """A node as a list shows it; `firing` are the ids of its firing faults, `repair` its open repair."""
+
+    cluster: str
+    name: str
+    role: str
+    pool: str
+    state: str
+    state_since: datetime
+    state_why: str
+    last_heard_at: datetime | None
+    firing: tuple[str, ...]
+    repair: str | None
+
+
+class NodeTransition(Frozen):
+    """A change of a node's state."""
+
+    from_state: str
+    to_state: str
+    why: str
+    at: datetime
+
+
+class NodeDetail(NodeSummary):
+    """Everything known of one node. `facts` is what its scheduler last said, at `facts_at`."""
+
+    domains: tuple[str, ...]
+    expected_gpus: int | None
+    boot_id: str | None
+    identity: dict[str, Any]
+    inventory: dict[str, Any]
+    agent_version: str | None
+    clock_skew_seconds: float | None
+    checks: dict[str, str]
+    facts: dict[str, Any] | None
+    facts_at: datetime | None
+    findings: tuple[Finding, ...]
+    transitions: tuple[NodeTransition, ...]
+    repairs: tuple[RepairSummary, ...]
+
+
+class FaultView(Frozen):
+    """One entry of the catalogue of faults."""
+
+    id: str
+    title: str
+    fault_class: FaultClass
+    severity: Severity
+    mode: Mode
+    clears: Clears
+    first_action: Action | None
+    new_work_fails: bool
+    meaning: str
+    source: str
+    verify: tuple[str, ...]
+    xid: int | None
+    family: str
+    notes: str
+
+
+class ClusterView(Frozen):
+    """A declared cluster; `nodes` counts its nodes by state."""
+
+    name: str
+    kind: str
+    policy_revision: int
+    updated_at: datetime
+    nodes: dict[str, int]
+
+
+class FreezeView(Frozen):
+    """A stop for every act that has not begun."""
+
+    id: int
+    scope: str
+    reason: str
+    actor: str
+    at: datetime
+    thawed_at: datetime | None
+    thawed_by: str | None
+
+
+class AuditView(Frozen):
+    """One row of the audit chain."""
+
+    number: int
+    at: datetime
+    actor: str
+    act: str
+    subject: str
+    data: dict[str, Any]
+    hash: str
+
+
+class AuditVerdict(Frozen):
+    """Whether the audit chain is whole; `bad_number` is the first row that does not fit."""
+
+    ok: bool
+    count: int
+    head: str
+    bad_number: int | None
+    problem: str
+
+
+class LoopView(Frozen):
+    """A loop of the controller; `alive` while its lease runs."""
+
+    name: str
+    holder: str
+    epoch: int
+    expires_at: datetime
+    alive: bool
+
+
+class Status(Frozen):
+    """The installation in one answer. `healthy`: every node is, every loop lives and nothing is frozen."""
+
+    at: datetime
+    healthy: bool
+    nodes: dict[str, int]
+    repairs: dict[str, int]
+    firing: int
+    decisions_pending: int
+    freezes: tuple[FreezeView, ...]
+    loops: tuple[LoopView, ...]
+
+
+class TokenIssued(Frozen):
+    """A node's new credential. It is shown once; the store keeps only its hash."""
+
+    cluster: str
+    node: str
+    token: str

@@ -1,0 +1,80 @@
+"""Errors as the API answers them: status, `error`, `type`, `exit_code` and, for bad input, `field`."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any, cast
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from daytwo.domain.errors import BadInput, DaytwoError
+from daytwo.domain.vocabulary import Frozen
+
+log = logging.getLogger(__name__)
+
+# BadInput messages begin with the field: "reason: found nothing; …".
+_FIELD = re.compile(r"([A-Za-z_][\w.\[\]-]*): ")
+
+
+class Problem(Frozen):
+    """The body of every answer that is not a success."""
+
+    error: str
+    type: str
+    exit_code: int
+    field: str | None = None
+
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": text}
+    for status, text in {
+        403: "A rule forbids it.",
+        404: "The named thing does not exist.",
+        409: "It has changed meanwhile.",
+        422: "The input breaks a rule.",
+        503: "Not now.",
+    }.items()
+}
+"""For OpenAPI."""
+
+
+def install(app: FastAPI) -> None:
+    """Make `app` answer every error as a `Problem`."""
+    app.add_exception_handler(DaytwoError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def problem(error: DaytwoError) -> JSONResponse:
+    """The answer that stands for one of our errors."""
+    text = str(error)
+    named = _FIELD.match(text) if isinstance(error, BadInput) else None
+    body = Problem(error=text, type=type(error).__name__, exit_code=error.exit_code, field=named[1] if named else None)
+    return JSONResponse(body.model_dump(exclude_none=True), status_code=error.http_status)
+
+
+async def _ours(_request: Request, error: Exception) -> JSONResponse:
+    return problem(cast(DaytwoError, error))
+
+
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    first = cast(RequestValidationError, error).errors()[0]
+    field = ".".join(str(part) for part in first["loc"][1:]) or "body"
+    return problem(BadInput(f"{field}: found {first.get('input')!r}; {first['msg'][:1].lower()}{first['msg'][1:]}"))
+
+
+async def _http(_request: Request, error: Exception) -> JSONResponse:
+    said = cast(HTTPException, error)
+    body = Problem(error=str(said.detail), type="HTTP", exit_code=3 if said.status_code == 404 else 1)
+    return JSONResponse(body.model_dump(exclude_none=True), status_code=said.status_code)
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    body = Problem(error="the service failed; its log says why", type="Unexpected", exit_code=1)
+    return JSONResponse(body.model_dump(exclude_none=True), status_code=500)
