@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from pathlib import Path
+from typing import Final
 
 import httpx
 
 from workers.supervise import Probe
 from workers.temporal_server import NAMESPACE, TemporalServer
 
-_TIMEOUT_SECONDS = 2.0
+_TIMEOUT_SECONDS: Final = 2.0
+
+# A transport loads the system's certificates unless it is given a context, and nothing here speaks TLS.
+_NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def http(url: str) -> Probe:
     """Ready when the URL answers with success."""
 
     async def probe() -> bool:
-        return await _succeeds(httpx.AsyncHTTPTransport(), url)
+        return await _succeeds(httpx.AsyncHTTPTransport(verify=_NO_TLS), url)
 
     return probe
 
@@ -26,7 +31,7 @@ def http_over_socket(path: Path) -> Probe:
     """Ready when an HTTP server behind the Unix socket answers anything at all."""
 
     async def probe() -> bool:
-        return await _succeeds(httpx.AsyncHTTPTransport(uds=str(path)), "http://service/healthz")
+        return await _succeeds(httpx.AsyncHTTPTransport(uds=str(path), verify=_NO_TLS), "http://service/healthz")
 
     return probe
 
@@ -37,7 +42,7 @@ def polls(temporal: TemporalServer, task_queue: str) -> Probe:
 
     async def probe() -> bool:
         try:
-            async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
+            async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, trust_env=False, verify=_NO_TLS) as client:
                 return bool((await client.get(url)).json().get("pollers"))
         except (httpx.HTTPError, ValueError):
             return False

@@ -22,9 +22,9 @@ import click
 from daytwo import settings as settings_module
 from daytwo.cli.up import options
 from daytwo.domain.errors import BadInput, DaytwoError
+from daytwo.one_at_a_time import only_one
 from daytwo.settings import Settings
 from workers import probes
-from workers.one_at_a_time import only_one
 from workers.ports import choose_port
 from workers.supervise import Child, Probe, Supervisor
 from workers.temporal_server import NAMESPACE, TemporalServer

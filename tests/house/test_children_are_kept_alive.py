@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from daytwo.domain.errors import Failed, Refused
-from workers.one_at_a_time import only_one
+from daytwo.one_at_a_time import only_one
 from workers.ports import choose_port
 from workers.supervise import Child, Supervisor
 
