@@ -1,123 +1,354 @@
 """What a site allows: the policy of one cluster, with the defaults of fleet practice and the reason for each.
 
-Times are seconds and named so. `daytwo policy check` validates a file; `ClusterDefinition` holds one policy per cluster.
+Times are seconds and named so. Every field says its default's reason and its source: `operations` is the review by
+on-call practice, `design` what the engine needs, `judgement` neither. `python -m daytwo.domain.policy` prints the JSON
+schema, and docs/policy.md is made from it. `ClusterDefinition` holds one policy per cluster; the CLI checks a file.
 """
 
 from __future__ import annotations
 
-from pydantic import Field
+import json
+import sys
+from enum import StrEnum
+from typing import Annotated, Any, Self
 
-from daytwo.domain.vocabulary import Action, Clears, Frozen, Mode
+from pydantic import Field, model_validator
+
+from daytwo.domain.ladders import LADDERS, climbs, ladder_from
+from daytwo.domain.vocabulary import Action, Clears, Fault, FaultClass, Frozen, Mode
+
+A = Action
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class Origin(StrEnum):
+    """Where a value of an effective rule was written."""
+
+    FAULT_RULE = "fault rule"
+    CLASS_RULE = "class rule"
+    DEFAULT = "default"
+    CATALOGUE = "catalogue"
+
+
+class EffectiveRule(Frozen):
+    """What holds for one fault on this cluster, each value with its origin in `origins`."""
+
+    fault: str
+    mode: Mode
+    action: Action
+    ladder: tuple[Action, ...]
+    debounce_seconds: float
+    contain: bool
+    verify: tuple[str, ...]
+    clears: Clears
+    origins: dict[str, Origin]
+
+    def says(self, field: str) -> str:
+        """Name the rule that a value comes from, as triage lists it: `action of xid-79 by catalogue`."""
+        return f"{field} of {self.fault} by {self.origins[field].value}"
 
 
 class FaultRule(Frozen):
-    """What this site does about one fault, one class of faults or `default`; an absent field falls through to the next."""
+    """What this site does about one fault, one class or all; an absent field falls through to the next rule."""
 
-    mode: Mode | None = None
-    action: Action | None = None
-    ladder: tuple[Action, ...] | None = None
-    debounce_seconds: float | None = Field(default=None, ge=0)
-    contain: bool | None = None
-    verify: tuple[str, ...] | None = None
-    clears: Clears | None = None
+    mode: Mode | None = Field(
+        default=None,
+        description="off: as if not seen. record: kept, never asks. recommend: asks a person. auto: approved "
+        "by the policy. Absent: the catalogue's, which records what is mostly the application's "
+        "or the site's. Source: operations 3.",
+    )
+    action: Action | None = Field(
+        default=None,
+        description="What is tried first. Absent: the driver's recovery action where there is one, else the "
+        "catalogue's. Source: faults 1, the driver's own verdict goes first.",
+    )
+    ladder: tuple[Action, ...] | None = Field(
+        default=None,
+        description="What is tried after that, each taking away more than the one before. Absent: the ladder "
+        "of the fault's class, because one ladder for all wipes disks for faults of boards. "
+        "Source: operations, rule 3.",
+    )
+    debounce_seconds: Seconds | None = Field(
+        default=None,
+        description="How long a fault must fire before anybody is asked. Absent: the catalogue's. Source: "
+        "operations, rule 22.",
+    )
+    contain: bool | None = Field(
+        default=None,
+        description="Whether new work is kept off unasked. Absent: only for faults on which new work would "
+        "fail. Source: operations, rule 1.",
+    )
+    verify: tuple[str, ...] | None = Field(
+        default=None,
+        description="Tests beyond the floor that the node passes before it returns. Absent: the catalogue's "
+        "for this fault. Source: operations 3.",
+    )
+    clears: Clears | None = Field(
+        default=None,
+        description="What ends a finding. Absent: the catalogue's, because an Xid that falls silent is not "
+        "cured. Source: operations, rule 8.",
+    )
+
+    @model_validator(mode="after")
+    def _ladder_climbs(self) -> Self:
+        if self.ladder is not None and not climbs(self.ladder):
+            raise ValueError("ladder: each action must take away more than the one before, and one is the least")
+        return self
 
 
 class Person(Frozen):
-    """Somebody who may decide. `identities` are how they come in: `cli:alice` (Unix user), `slack:U0…`, `oidc:…`."""
+    """Somebody who may decide."""
 
-    name: str
-    roles: tuple[str, ...]
-    identities: tuple[str, ...] = ()
+    name: str = Field(description="How the person is named in messages and in the audit.", min_length=1)
+    roles: tuple[str, ...] = Field(description="Roles of `approval.roles` that this person has.", min_length=1)
+    identities: tuple[str, ...] = Field(
+        default=(),
+        description="How they come in: `cli:alice` (Unix user), `slack:U0…`, `oidc:…`. None: they cannot "
+        "decide. Source: design 5, identity is proven by the channel.",
+    )
+
+
+def _roles() -> dict[str, tuple[str, ...]]:
+    everyday = (A.RUN_DIAGNOSTIC, A.VERIFY, A.RESTART_SERVICE, A.RESET_GPU, A.REBOOT, A.POWER_CYCLE)
+    return {"operator": tuple(a.value for a in (*everyday, A.TELL_OWNER, A.INSPECT)), "lead": ("*",)}
 
 
 class Approval(Frozen):
-    """Who may approve what. A role named in `roles` allows its actions; `*` allows every action."""
+    """Who may approve what, and for how long an approval holds."""
 
-    people: tuple[Person, ...] = ()
-    roles: dict[str, tuple[str, ...]] = Field(
-        default_factory=lambda: {
-            "operator": (
-                "run-diagnostic",
-                "verify",
-                "restart-service",
-                "reset-gpu",
-                "reboot",
-                "power-cycle",
-                "tell-owner",
-                "inspect",
-            ),
-            "lead": ("*",),
-        }
+    people: tuple[Person, ...] = Field(
+        default=(), description="Who may decide. Empty: only root of the machine that serves, if `root_is_lead`."
     )
-    root_is_lead: bool = True
-    valid_seconds: float = Field(default=24 * 3600, gt=0)
-    unverified_may: tuple[Action, ...] = (
-        Action.RUN_DIAGNOSTIC,
-        Action.VERIFY,
-        Action.TELL_OWNER,
-        Action.INSPECT,
+    roles: dict[str, tuple[str, ...]] = Field(
+        default_factory=_roles,
+        description="The actions that each role may approve; `*` is every action. Operators may do what a "
+        "node survives; what wipes, replaces or removes a node is a lead's. Source: operations 3 "
+        "(never automatic), judgement.",
+    )
+    root_is_lead: bool = Field(
+        default=True,
+        description="Root of the machine that serves counts as lead: it could do everything anyway. Source: judgement.",
+    )
+    two_person: tuple[Action, ...] = Field(
+        default=(),
+        description="Actions that need a second person, who is not the first. None by default: a small site "
+        "has one person at night. Source: design 5.",
+    )
+    valid_seconds: Limit = Field(
+        default=24 * 3600,
+        description="How long an approval waits for its moment before it is asked again. 24 h: jobs and "
+        "faults change over a day. Source: operations 3 (unanswered).",
+    )
+    unverified_may: tuple[Action, ...] = Field(
+        default=(A.RUN_DIAGNOSTIC, A.VERIFY, A.TELL_OWNER, A.INSPECT),
+        description="What may be approved by somebody whose identity is only claimed (the Temporal UI). "
+        "Nothing that clears data or interrupts work. Source: design 5.",
+    )
+    never_automatic: tuple[Action, ...] = Field(
+        default=(A.REPROVISION, A.FAILOVER, A.REMOVE),
+        description="Actions that always ask, whatever `mode` says: they cannot be taken back. Source: operations 3.",
     )
 
 
 class Budget(Frozen):
     """How many nodes may be out at once. Counted over nodes that are out for any reason; never less than one."""
 
-    acting_share: float = Field(default=0.02, gt=0, le=1)
-    acting_nodes: int = Field(default=10, ge=1)
-    acting_per_domain: int = Field(default=1, ge=1)
-    containing_share: float = Field(default=0.05, gt=0, le=1)
-    containing_nodes: int = Field(default=25, ge=1)
+    acting_share: Share = Field(
+        default=0.02, description="Part of a pool that may be drained or acted on at once. 2 %. Source: operations 3."
+    )
+    acting_nodes: int = Field(
+        default=10, ge=1, description="The same as a number; the smaller holds. Source: operations 3."
+    )
+    acting_per_domain: int = Field(
+        default=1,
+        ge=1,
+        description="Nodes acted on at once that share a rack or an NVLink domain: they share a fate. Source: "
+        "operations 3.",
+    )
+    containing_share: Share = Field(
+        default=0.05,
+        description="Part of a pool that may be contained unasked. 5 %: a false alarm must not close a pool. "
+        "Source: operations 3.",
+    )
+    containing_nodes: int = Field(
+        default=25,
+        ge=1,
+        description="The same as a number; the smaller holds. Source: operations 3 (HyperPod's batch).",
+    )
 
 
 class Breaker(Frozen):
-    """When many nodes fall at once it is one cause, not many nodes."""
+    """When many nodes fall at once it is one cause, not many nodes: nothing is proposed for any of them alone."""
 
-    nodes: int = Field(default=3, ge=2)
-    window_seconds: float = Field(default=300, gt=0)
+    nodes: int = Field(
+        default=3, ge=2, description="Nodes of one domain with one class of fault. 3. Source: operations, rule 6."
+    )
+    window_seconds: Limit = Field(
+        default=300, description="Within this time they must have begun to fire. 5 min. Source: operations, rule 6."
+    )
+    hold_seconds: Seconds = Field(
+        default=3600,
+        description="How long after the last of them the nodes are not asked about one by one. 1 h for "
+        "whoever looks at the cause; then each is judged as it is. Source: operations, rule 6, judgement.",
+    )
+    pool_nodes: int = Field(
+        default=5,
+        ge=2,
+        description="Nodes of one pool with one class of fault: more than this, and more than `pool_share`. "
+        "Source: operations 3.",
+    )
+    pool_share: Share = Field(
+        default=0.05,
+        description="Part of the pool: more than this, and more than `pool_nodes`. 5 %. Source: operations 3.",
+    )
 
 
 class Attempts(Frozen):
-    """Reboot-class acts per node before a person must look."""
+    """Acts that boot a node before a person must look."""
 
-    per_day: int = Field(default=1, ge=0)
-    per_week: int = Field(default=2, ge=0)
+    per_day: int = Field(
+        default=1, ge=0, description="Boots by us in 24 h. 1: a second cures nothing more. Source: operations 3."
+    )
+    per_week: int = Field(default=2, ge=0, description="Boots by us in 7 days. Source: operations 3 (gpud: 2).")
+    relapse_seconds: Seconds = Field(
+        default=24 * 3600,
+        description="A fault that returns this soon after its repair starts at the next rung. Source: "
+        "operations 3, rule 7.",
+    )
 
 
 class Drain(Frozen):
     """How work is taken off a node. Never by force: a timeout asks."""
 
-    timeout_seconds: float = Field(default=1800, gt=0)
-    requeue_opt_in: str = "daytwo-requeue"
+    timeout_seconds: Limit = Field(
+        default=1800,
+        description="How long work may take to leave before a person is asked. 30 min. Source: operations 3.",
+    )
+    requeue_opt_in: str = Field(
+        default="daytwo-requeue",
+        min_length=1,
+        description="A job whose comment holds this word may be requeued. Slurm's own flag is on by default "
+        "and reruns the script from the top. Source: operations, rule 11.",
+    )
 
 
 class Verify(Frozen):
     """How long tests may take, and how long the kernel log must be quiet before a node returns."""
 
-    timeout_seconds: float = Field(default=1800, gt=0)
-    quiet_seconds: float = Field(default=600, ge=0)
+    timeout_seconds: Limit = Field(
+        default=1800,
+        description="How long the tests may take before a person is asked. 30 min. Source: design 4, judgement.",
+    )
+    quiet_seconds: Seconds = Field(
+        default=600,
+        description="How long no new Xid may come after the act. 10 min. Source: operations 3 (verify, always).",
+    )
 
 
 class Timing(Frozen):
     """The small waits around a proposal and an act."""
 
-    settle_seconds: float = Field(default=1.5, ge=0)
-    settle_at_most_seconds: float = Field(default=5, ge=0)
-    auto_resolve_seconds: float = Field(default=300, ge=0)
-    boot_seconds: float = Field(default=2400, gt=0)
-    silent_after_seconds: float = Field(default=180, gt=0)
+    settle_seconds: Seconds = Field(
+        default=1.5,
+        description="A proposal is announced after this much quiet: one fault prints several Xids within a "
+        "second, and Xid 154 follows at +0.4 s. Source: operations 3 (announce).",
+    )
+    settle_at_most_seconds: Seconds = Field(
+        default=5, description="It is announced at the latest after this. Source: operations 3 (announce)."
+    )
+    auto_resolve_seconds: Seconds = Field(
+        default=300,
+        description="A proposal ends by itself when its faults, all of which clear by reading, were clear for "
+        "this long. 5 min. Source: operations 3 (auto-resolve).",
+    )
+    boot_seconds: Limit = Field(
+        default=2400,
+        description="How long a boot may take before a person is asked. 40 min: HGX boots slowly. Source: "
+        "operations 3.",
+    )
+    silent_after_seconds: Limit = Field(
+        default=180,
+        description="Silence of an agent that makes its node unknown: three missed pulses. Source: operations, rule 9.",
+    )
+    noted_seconds: Seconds = Field(
+        default=24 * 3600,
+        description="After a person was told (`inspect`, `tell-owner`) and took note, the same fault does not "
+        "ask again for this long. 24 h, the reminder of a degraded fault. Source: operations 3 "
+        "(unanswered).",
+    )
 
 
 class Policy(Frozen):
     """The policy of one cluster."""
 
-    faults: dict[str, FaultRule] = Field(default_factory=dict)
-    classes: dict[str, FaultRule] = Field(default_factory=dict)
-    default: FaultRule = FaultRule()
-    contain_unasked: bool = True
-    approval: Approval = Approval()
-    budget: Budget = Budget()
-    breaker: Breaker = Breaker()
-    attempts: Attempts = Attempts()
-    drain: Drain = Drain()
-    verify: Verify = Verify()
-    timing: Timing = Timing()
+    faults: dict[str, FaultRule] = Field(
+        default_factory=dict, description="Rules by fault id (`xid-79`, `gpu-off-bus`); they go before all others."
+    )
+    classes: dict[FaultClass, FaultRule] = Field(
+        default_factory=dict, description="Rules by class of fault (`board`, `link`, …); they go before `default`."
+    )
+    default: FaultRule = Field(
+        default=FaultRule(), description="The rule for every fault; what it leaves out is the catalogue's."
+    )
+    contain_unasked: bool = Field(
+        default=True,
+        description="Whether new work may be kept off a node before anybody was asked. A node with a lost GPU "
+        "rejects every job that it is given: 554 pods in 1 h 46 min. Nothing running is touched. "
+        "Source: operations, rule 1.",
+    )
+    approval: Approval = Field(default=Approval(), description="Who may approve what.")
+    budget: Budget = Field(default=Budget(), description="How many nodes may be out at once.")
+    breaker: Breaker = Field(default=Breaker(), description="When many nodes are one cause.")
+    attempts: Attempts = Field(default=Attempts(), description="How often the same is tried.")
+    drain: Drain = Field(default=Drain(), description="How work leaves a node.")
+    verify: Verify = Field(default=Verify(), description="How a node is tested.")
+    timing: Timing = Field(default=Timing(), description="The small waits.")
+
+    def rule_for(self, fault: Fault) -> EffectiveRule:
+        """Return what holds for `fault`: its own rule, else its class's, else the default, else the catalogue."""
+        says = {name: self._find(fault, name) or (value, Origin.CATALOGUE) for name, value in _catalogue(fault).items()}
+        says["action"] = self._find(fault, "action") or _first_action(fault, *says["ladder"])
+        values = {name: value for name, (value, _) in says.items()}
+        values["ladder"] = ladder_from(values["ladder"], values["action"])
+        return EffectiveRule(fault=fault.id, **values, origins={name: origin for name, (_, origin) in says.items()})
+
+    def _find(self, fault: Fault, field: str) -> tuple[Any, Origin] | None:
+        rules = (
+            (self.faults.get(fault.id), Origin.FAULT_RULE),
+            (self.classes.get(fault.fault_class), Origin.CLASS_RULE),
+            (self.default, Origin.DEFAULT),
+        )
+        for rule, origin in rules:
+            if rule is not None and (value := getattr(rule, field)) is not None:
+                return value, origin
+        return None
+
+
+def _catalogue(fault: Fault) -> dict[str, Any]:
+    return {
+        "mode": fault.mode,
+        "ladder": LADDERS[fault.fault_class],
+        "debounce_seconds": fault.debounce_seconds,
+        "contain": fault.new_work_fails,
+        "verify": fault.verify,
+        "clears": fault.clears,
+    }
+
+
+def _first_action(fault: Fault, ladder: tuple[Action, ...], origin: Origin) -> tuple[Action, Origin]:
+    """A ladder that the site wrote begins where the site says, unless the catalogue's advice stands on it."""
+    if fault.first_action is None or (origin is not Origin.CATALOGUE and fault.first_action not in ladder):
+        return ladder[0], origin
+    return fault.first_action, Origin.CATALOGUE
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a policy, with the reason and the source of each default."""
+    return Policy.model_json_schema()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(schema(), indent=2) + "\n")

@@ -9,7 +9,10 @@ from daytwo.domain.vocabulary import Action, Finding, Frozen, NodeRole, State, W
 
 
 class PastRepair(Frozen):
-    """A closed repair of this node, newest first in `Situation.history`. `acted` tells whether the act was carried out."""
+    """A closed repair of this node, newest first in `Situation.history`. `acted` tells whether the act was carried out.
+
+    `faults` are all that its last proposal stood for, with `fault` in the lead; empty means that one only.
+    """
 
     repair_id: str
     fault: str | None
@@ -20,10 +23,18 @@ class PastRepair(Frozen):
     opened_at: datetime
     closed_at: datetime
     snooze_until: datetime | None = None
+    faults: tuple[str, ...] = ()
+
+    def was_about(self, fault: str) -> bool:
+        """True if the repair stood for `fault`, alone or among others."""
+        return fault == self.fault or fault in self.faults
 
 
 class OpenRepair(Frozen):
-    """The repair that is open on this node now."""
+    """The repair that is open on this node now.
+
+    Once it is `disturbed`, nothing below `rung` is proposed: the standing proposal's, plus one when its act has failed.
+    """
 
     repair_id: str
     state: str
@@ -36,11 +47,20 @@ class OpenRepair(Frozen):
 
 
 class DomainTrouble(Frozen):
-    """How many nodes of one domain began to fire one class of fault within the breaker's window."""
+    """How many nodes of one domain began to fire one class of fault within the breaker's window, and when.
+
+    Without times it covers every fault of its class.
+    """
 
     domain: str
     fault_class: str
     nodes: int
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+    def covers(self, began: datetime) -> bool:
+        """True if a fault that began then is part of it."""
+        return (self.first_at is None or self.first_at <= began) and (self.last_at is None or began <= self.last_at)
 
 
 class Situation(Frozen):

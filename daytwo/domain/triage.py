@@ -1,0 +1,343 @@
+"""What to do about one node, from what is known of it now. Pure and total: no clock, no I/O, an answer for everything.
+
+The reconciler calls it for each node that is due, the activity `assess` before and after each wait of a repair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from daytwo.domain.cases import Case, cases_of
+from daytwo.domain.common_cause import count_trouble, shared_trouble
+from daytwo.domain.ladders import REBOOT_CLASS, next_rung, rung_of
+from daytwo.domain.policy import Policy
+from daytwo.domain.proposal import Advice
+from daytwo.domain.seams import NodeFacts, Ownership
+from daytwo.domain.situation import DomainTrouble, PastRepair, Situation
+from daytwo.domain.vocabulary import Action, FindingStatus, Frozen, Mode, NodeRole, State
+from daytwo.faults.catalogue import Catalogue
+from daytwo.faults.model import FLOOR
+
+__all__ = ["Propose", "Quiet", "Verdict", "Watch", "Withhold", "count_trouble", "triage"]
+
+PLANNED_STATES: Final = frozenset(
+    {
+        "MAINT",
+        "REBOOT_REQUESTED",
+        "REBOOT_ISSUED",
+        "POWER_DOWN",
+        "POWERING_DOWN",
+        "POWERED_DOWN",
+        "POWERING_UP",
+    }
+)
+"""Words of Slurm for work that somebody planned, where the marks are not ours (operations.md, rules 9 and 16)."""
+
+MAX_EVIDENCE: Final = 12
+DAY: Final = timedelta(days=1)
+WEEK: Final = timedelta(days=7)
+
+
+class Quiet(Frozen):
+    """Nothing fires."""
+
+    kind: Literal["quiet"] = "quiet"
+    why: str
+    rules: tuple[str, ...] = ()
+    look_again_at: datetime | None = None
+
+
+class Watch(Frozen):
+    """Something fires that asks nobody, or has not fired for long enough."""
+
+    kind: Literal["watch"] = "watch"
+    why: str
+    rules: tuple[str, ...] = ()
+    look_again_at: datetime | None = None
+
+
+class Withhold(Frozen):
+    """Somebody would be asked, but not now, or not about this node alone. The findings wait as firing.
+
+    `domain` is set for a common cause. `contain`: keep new work off all the same.
+    """
+
+    kind: Literal["withhold"] = "withhold"
+    cause: Literal["planned", "snoozed", "noted", "common-cause"]
+    why: str
+    rules: tuple[str, ...] = ()
+    look_again_at: datetime | None = None
+    contain: bool = False
+    domain: str | None = None
+    faults: tuple[str, ...] = ()
+
+
+class Propose(Frozen):
+    """Ask: open a repair, or tell the open one. `contain`: keep new work off before anybody answers."""
+
+    kind: Literal["propose"] = "propose"
+    why: str
+    rules: tuple[str, ...] = ()
+    look_again_at: datetime | None = None
+    contain: bool = False
+    advice: Advice
+
+
+Verdict = Annotated[Quiet | Watch | Withhold | Propose, Field(discriminator="kind")]
+
+
+def triage(situation: Situation, policy: Policy, catalogue: Catalogue, now: datetime) -> Verdict:
+    """Judge one node. Never raises; the verdict names every rule that fired."""
+    firing = [finding for finding in situation.findings if finding.status is FindingStatus.FIRING]
+    cases = cases_of(firing, policy, catalogue)
+    asking = [case for case in cases if case.asks]
+    if not cases:
+        return Quiet(why=_why_quiet(situation, len(firing)))
+    if not asking:
+        return Watch(why=f"recorded only: {_names(cases)}", rules=_rules(cases, "mode"))
+    ripe = [case for case in asking if _ripe_at(case) <= now]
+    if not ripe:
+        return Watch(
+            why=f"not for long enough: {_names(asking)}",
+            rules=_rules(asking, "debounce_seconds"),
+            look_again_at=min(_ripe_at(case) for case in asking),
+        )
+    judge = _Judge(situation, policy, now)
+    return judge.withheld(ripe) or judge.proposed(judge.remaining(ripe), cases)
+
+
+class _Judge:
+    """One node, one policy, one moment: what the questions about ripe cases have in common."""
+
+    def __init__(self, situation: Situation, policy: Policy, now: datetime) -> None:
+        self.situation, self.policy, self.now = situation, policy, now
+
+    def withheld(self, ripe: Sequence[Case]) -> Withhold | None:
+        """The reason not to ask about any of these cases now, if there is one."""
+        if planned := _planned(self.situation.facts):
+            rules = ("planned work is judged when it ends",)
+            return Withhold(cause="planned", why=planned, rules=rules, faults=_ids(ripe))
+        awake = self._awake(ripe)
+        if not awake:
+            return self._answered(ripe)
+        return None if self.remaining(ripe) else self._one_cause(awake)
+
+    def remaining(self, ripe: Iterable[Case]) -> list[Case]:
+        """The cases that are this node's own: not answered already, and not part of a common cause."""
+        return [case for case in self._awake(ripe) if self._trouble(case) is None]
+
+    def _trouble(self, case: Case) -> DomainTrouble | None:
+        since, fault_class = case.finding.first_seen, case.fault.fault_class
+        return shared_trouble(self.situation, self.policy, fault_class, since=since, now=self.now)
+
+    def proposed(self, own: Sequence[Case], cases: Sequence[Case]) -> Propose:
+        """One proposal for all that is wrong with the node, led by the worst."""
+        lead = max(own, key=lambda case: case.weight)
+        action, rung, because = self._action(lead)
+        mode, held_back = self._mode(lead, action)
+        contain, containing = self._contain(own)
+        whole = _with_companions(own, cases)
+        advice = _advice(lead, whole, action=action, rung=rung, mode=mode, because=because)
+        rules = (*_rules([lead], "mode", "action"), *because, *held_back, *containing)
+        return Propose(why=f"{advice.title}: {action.value}", rules=rules, contain=contain, advice=advice)
+
+    def _awake(self, ripe: Iterable[Case]) -> list[Case]:
+        return [case for case in ripe if self._answer(case) is None]
+
+    def _answer(self, case: Case) -> tuple[Literal["snoozed", "noted"], datetime, str] | None:
+        """What somebody has answered about this fault that still holds, and until when."""
+        for past in self.situation.history:
+            if not past.was_about(case.fault.id) and not past.was_about(case.finding.fault):
+                continue
+            if past.snooze_until is not None and past.snooze_until > self.now:
+                return "snoozed", past.snooze_until, f"dismissed with {past.repair_id}"
+            until = past.closed_at + timedelta(seconds=self.policy.timing.noted_seconds)
+            if _was_noted(past) and until > self.now:
+                return "noted", until, f"somebody was told by {past.repair_id}"
+        return None
+
+    def _answered(self, ripe: Sequence[Case]) -> Withhold:
+        answers = [answer for case in ripe if (answer := self._answer(case)) is not None]
+        cause, until, why = min(answers, key=lambda answer: answer[1])
+        # A dismissal lifts containment; one that only took note does not.
+        contain, rules = self._contain(ripe) if cause == "noted" else (False, ())
+        return Withhold(
+            cause=cause, why=why, rules=(why, *rules), look_again_at=until, contain=contain, faults=_ids(ripe)
+        )
+
+    def _one_cause(self, cases: Sequence[Case]) -> Withhold:
+        trouble = next(trouble for case in cases if (trouble := self._trouble(case)) is not None)
+        contain, rules = self._contain(cases)
+        why = f"{trouble.nodes} nodes of {trouble.domain} have {trouble.fault_class} faults: one cause, not many nodes"
+        return Withhold(
+            cause="common-cause",
+            why=why,
+            rules=("breaker", *rules),
+            contain=contain,
+            domain=trouble.domain,
+            faults=_ids(cases),
+        )
+
+    def _action(self, lead: Case) -> tuple[Action, int, tuple[str, ...]]:
+        """The action, the rung reached, and the rules that moved it off the first action."""
+        at_least, because = self._at_least(lead)
+        action = lead.rule.action
+        if rung_of(action) < at_least:
+            climbed = next_rung(lead.rule.ladder, at_least - 1)
+            action = climbed or Action.INSPECT
+            because = (*because, "next rung" if climbed else "the ladder has ended: a person must look")
+        if action in REBOOT_CLASS and (spent := self._spent()):
+            action, because = Action.INSPECT, (*because, spent)
+        return action, max(at_least, rung_of(action)), (*lead.notes, *because)
+
+    def _at_least(self, lead: Case) -> tuple[int, tuple[str, ...]]:
+        floors = [(0, "")]
+        repair = self.situation.open_repair
+        if repair is not None and repair.disturbed:
+            floors.append((repair.rung, "this repair has climbed"))
+        since = self.now - timedelta(seconds=self.policy.attempts.relapse_seconds)
+        floors += [
+            (_rung_tried(past) + 1, f"relapse after {past.repair_id}")
+            for past in self.situation.history
+            if past.closed_at >= since and _was_tried(past) and past.was_about(lead.fault.id)
+        ]
+        rung, rule = max(floors)
+        return rung, (rule,) if rule else ()
+
+    def _spent(self) -> str:
+        """Why no further boot is proposed, or nothing."""
+        limits = self.policy.attempts
+        for span, most, words in ((DAY, limits.per_day, "24 h"), (WEEK, limits.per_week, "7 days")):
+            boots = [p for p in self.situation.history if _booted(p) and p.closed_at > self.now - span]
+            if len(boots) >= most:
+                return f"{len(boots)} of {most} boots in {words} are used: a person must look"
+        return ""
+
+    def _mode(self, lead: Case, action: Action) -> tuple[Mode, tuple[str, ...]]:
+        """The mode of the lead's rule, and what keeps an automatic one from acting by itself."""
+        if lead.rule.mode is not Mode.AUTO:
+            return lead.rule.mode, ()
+        reasons = (
+            (self.situation.role is not NodeRole.WORKER, f"never automatic on a {self.situation.role.value} node"),
+            (action in self.policy.approval.never_automatic, f"{action.value} is never automatic"),
+            (action is Action.INSPECT, "only a person can look"),
+            (self.situation.facts is None, "never automatic while the scheduler cannot be read"),
+        )
+        held_back = tuple(text for holds, text in reasons if holds)
+        return (Mode.RECOMMEND if held_back else Mode.AUTO), held_back
+
+    def _contain(self, cases: Iterable[Case]) -> tuple[bool, tuple[str, ...]]:
+        """Whether to keep new work off unasked, and the rules that say so."""
+        wanting = [case for case in cases if case.rule.contain]
+        if not wanting:
+            return False, ()
+        for holds, text in self._against_containing():
+            if holds:
+                return False, (f"not contained: {text}",)
+        return True, _rules(wanting[:1], "contain")
+
+    def _against_containing(self) -> tuple[tuple[bool, str], ...]:
+        """The conditions under which a node is not contained, whatever its faults."""
+        here, budget = self.situation, self.policy.budget
+        most = max(1, min(int(budget.containing_share * here.pool_nodes), budget.containing_nodes))
+        already = here.open_repair is not None and here.open_repair.contained
+        full = not already and here.pool_contained >= most
+        return (
+            (not self.policy.contain_unasked, "the policy contains nothing unasked"),
+            (here.role is not NodeRole.WORKER, f"it is a {here.role.value} node"),
+            (here.facts is None, "the scheduler cannot be read"),
+            (full, f"{here.pool_contained} of {most} nodes of the pool are contained"),
+        )
+
+
+def _advice(
+    lead: Case, cases: Sequence[Case], *, action: Action, rung: int, mode: Mode, because: tuple[str, ...]
+) -> Advice:
+    return Advice(
+        action=action,
+        rung=rung,
+        ladder=lead.rule.ladder,
+        fault=lead.fault.id,
+        title=lead.fault.title,
+        faults=_distinct(cases, lambda case: (case.fault.id, case.finding.fault)),
+        entities=_distinct(cases, lambda case: (case.finding.entity,)),
+        severity=lead.fault.severity,
+        mode=mode,
+        reason=" ".join((lead.fault.meaning, *(f"{text[:1].upper()}{text[1:]}." for text in because))),
+        rule=lead.rule.says("action"),
+        source=lead.fault.source,
+        evidence=_distinct(cases, lambda case: case.finding.evidence)[:MAX_EVIDENCE],
+        findings=tuple(case.finding.id for case in cases),
+        verify=tuple(dict.fromkeys((*(t.value for t in FLOOR), *_distinct(cases, lambda case: case.rule.verify)))),
+        first_seen=min(case.finding.first_seen for case in cases),
+    )
+
+
+def _with_companions(own: Sequence[Case], cases: Sequence[Case]) -> list[Case]:
+    """What is to be repaired, worst first, then what is only recorded on the same entities: one fault, many codes."""
+    entities = {case.finding.entity for case in own}
+    led = sorted(own, key=lambda case: case.weight, reverse=True)
+    return led + [case for case in cases if not case.asks and case.finding.entity in entities]
+
+
+def _planned(facts: NodeFacts | None) -> str:
+    """Name the planned work of others on the node; empty if there is none, or it cannot be known."""
+    if facts is None or facts.ownership in (Ownership.OURS, Ownership.HALF_DONE):
+        return ""
+    if facts.drained_by == "person" or (facts.ownership is Ownership.FOREIGN and facts.drained_by != "scheduler"):
+        return f"{facts.reason_by or 'somebody'} has taken the node: {facts.reason or 'no reason given'}"
+    words = sorted(PLANNED_STATES & set(facts.states))
+    if words or facts.rebooting:
+        return f"planned work is under way: {', '.join(words) or 'a reboot'}"
+    return ""
+
+
+def _was_noted(past: PastRepair) -> bool:
+    return past.outcome is State.SUCCEEDED and past.action is not None and past.action.touches_nothing
+
+
+def _was_tried(past: PastRepair) -> bool:
+    """A repair that came to something. A dismissal tried nothing, nor did a fault that went away."""
+    return past.outcome is State.SUCCEEDED or (past.acted and past.outcome in (State.HANDED_OVER, State.REMOVED))
+
+
+def _rung_tried(past: PastRepair) -> int:
+    if past.action is None or past.action.touches_nothing:
+        return past.rung
+    return rung_of(past.action)
+
+
+def _booted(past: PastRepair) -> bool:
+    return past.acted and past.action in REBOOT_CLASS
+
+
+def _ripe_at(case: Case) -> datetime:
+    return case.finding.first_seen + timedelta(seconds=case.rule.debounce_seconds)
+
+
+def _why_quiet(situation: Situation, firing: int) -> str:
+    if firing:
+        return "what fires is switched off by the policy, or asks nothing"
+    if situation.open_repair is not None:
+        return f"nothing fires any more that {situation.open_repair.repair_id} is about"
+    return "nothing fires"
+
+
+def _rules(cases: Iterable[Case], *fields: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(case.rule.says(field) for case in cases for field in fields))
+
+
+def _ids(cases: Iterable[Case]) -> tuple[str, ...]:
+    return _distinct(cases, lambda case: (case.fault.id,))
+
+
+def _names(cases: Iterable[Case]) -> str:
+    return ", ".join(_ids(cases))
+
+
+def _distinct(cases: Iterable[Case], of: Callable[[Case], tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for case in cases for value in of(case)))
