@@ -395,6 +395,7 @@ class NodeRepair:
                 revision=run.revision,
                 disturbed=run.disturbed,
                 interrupted=run.interrupted,
+                deciding=run.deciding if run.state is State.APPROVED else None,
                 proposed_action=run.proposal.action if run.proposal else None,
             ),
         )

@@ -172,7 +172,10 @@ class ClaimWritten(Lasting):
 
 
 class AuthoriseInput(Lasting):
-    """May this decision take effect, by the rules as they are now? `disturbed`, `interrupted`: what cannot be taken back."""
+    """May this decision take effect, by the rules as they are now?
+
+    `disturbed` and `interrupted` are what cannot be taken back; `deciding` is the approval that `approved` is about.
+    """
 
     ref: RepairRef
     decision_id: str
@@ -180,6 +183,7 @@ class AuthoriseInput(Lasting):
     revision: int
     disturbed: bool
     interrupted: bool
+    deciding: str | None = None
     proposed_action: Action | None = None
 
 

@@ -1,0 +1,182 @@
+"""Looks again: loads everything, asks triage, and says whether the proposal still stands. Its result is frozen in history."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from sqlmodel import Session, select
+
+from activities import signatures as do
+from activities.boundary import implements
+from activities.world import World
+from daytwo.adapters import Cluster
+from daytwo.domain.errors import TryAgain
+from daytwo.domain.exchange import AssessInput, Assessment
+from daytwo.domain.policy import Policy, Timing
+from daytwo.domain.proposal import Proposal, build_proposal, has_grown
+from daytwo.domain.repair_states import State
+from daytwo.domain.seams import NodeFacts
+from daytwo.domain.situation import Situation
+from daytwo.domain.triage import Propose, Verdict, triage
+from daytwo.domain.vocabulary import Action, Clears, FindingStatus, Workload
+from daytwo.faults.catalogue import catalogue
+from daytwo.store.situations import load_situation, node_row
+from daytwo.store.tables import FindingRow
+
+BOOT_SLACK: Final = timedelta(seconds=2)
+"""Slurm's boot time moves by a second while slurmd starts (slurm-lab.md, trap 10)."""
+RETRY_SECONDS: Final = 5.0
+
+
+class Seen(NamedTuple):
+    """One look at a node: what is known, what triage says of it, and how far it has looked."""
+
+    situation: Situation
+    verdict: Verdict
+    last_observation: int
+
+
+class AssessActivities:
+    """The activity `assess`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @implements(do.ASSESS)
+    async def assess(self, arg: AssessInput) -> Assessment:
+        """Look at the node as it is now; raises nothing for a scheduler that is away: that is `unknown`."""
+        cluster = await self._world.cluster(arg.ref)
+        facts, workloads = await self._ask_scheduler(cluster, arg.ref.node)
+        now = self._world.now()
+        seen = await self._world.read(lambda s: _look(s, arg, cluster, facts, workloads, now))
+        answer = _answer(arg, seen, cluster.definition.policy, now)
+        about = {"marks": _marks(arg, facts), "booted": _booted(arg, seen.situation), "idle": _idle(facts, workloads)}
+        if facts is None and arg.state is not State.PROPOSED:
+            return Assessment(outcome="unknown", why="the scheduler does not answer", wait_seconds=RETRY_SECONDS)
+        return answer.model_copy(update=about)
+
+    async def _ask_scheduler(
+        self, cluster: Cluster, node: str
+    ) -> tuple[NodeFacts | None, tuple[Workload, ...] | None]:
+        try:
+            facts = await cluster.scheduler.node(node)
+            return facts, await cluster.scheduler.workloads([node])
+        except TryAgain:
+            return None, None
+
+
+def _look(
+    session: Session,
+    arg: AssessInput,
+    cluster: Cluster,
+    facts: NodeFacts | None,
+    workloads: tuple[Workload, ...] | None,
+    now: datetime,
+) -> Seen:
+    node = node_row(session, arg.ref.cluster, arg.ref.node)
+    situation = load_situation(
+        session,
+        node,
+        cluster.definition,
+        policy_revision=cluster.policy_revision,
+        facts=facts,
+        workloads=workloads,
+        now=now,
+    )
+    mine = (FindingRow.cluster == node.cluster, FindingRow.node == node.name)
+    last = max(session.exec(select(FindingRow.last_observation).where(*mine)).all(), default=0)
+    return Seen(situation, triage(situation, cluster.definition.policy, catalogue(), now), last)
+
+
+def _answer(arg: AssessInput, seen: Seen, policy: Policy, now: datetime) -> Assessment:
+    if not isinstance(seen.verdict, Propose):
+        return _without_advice(arg, seen, policy.timing, now)
+    wait = settle_seconds(seen.situation, policy.timing, now) if arg.revision == 0 else 0.0
+    if wait > 0:
+        return Assessment(outcome="unsettled", why="its signals are still coming in", wait_seconds=wait)
+    proposal = _proposal(arg, seen, seen.verdict, now)
+    if arg.proposal is None:
+        return Assessment(outcome="revised", why=proposal.reason, proposal=proposal)
+    if has_grown(arg.proposal, proposal):
+        return Assessment(outcome="revised", why=_growth(arg.proposal, proposal), proposal=proposal)
+    return Assessment(outcome="stands")
+
+
+def _without_advice(arg: AssessInput, seen: Seen, timing: Timing, now: datetime) -> Assessment:
+    """Triage wants nothing now: a repair that stands stays unless its faults may clear by reading, and have."""
+    firing = [f for f in seen.situation.findings if f.status is FindingStatus.FIRING]
+    if arg.proposal is None:
+        return Assessment(outcome="cleared", why=seen.verdict.why)
+    if firing or arg.disturbed or not _clears_by_reading(arg.proposal, seen.situation):
+        return Assessment(outcome="stands", why=seen.verdict.why)
+    ended = [f.cleared_at for f in seen.situation.findings if f.id in arg.proposal.findings and f.cleared_at]
+    wait = timing.auto_resolve_seconds - (now - max(ended, default=now)).total_seconds()
+    if wait > 0:
+        return Assessment(outcome="unsettled", why="clear, but not for long enough", wait_seconds=wait)
+    return Assessment(outcome="cleared", why=f"clear by reading for {timing.auto_resolve_seconds:.0f} s")
+
+
+def _clears_by_reading(proposal: Proposal, situation: Situation) -> bool:
+    faults = {f.fault for f in situation.findings if f.id in proposal.findings}
+    return bool(faults) and all(catalogue().get(fault).clears is Clears.READING for fault in faults)
+
+
+def settle_seconds(situation: Situation, timing: Timing, now: datetime) -> float:
+    """How much longer to wait for the companions of a fault: quiet long enough, or waited at most long enough."""
+    firing = [f for f in situation.findings if f.status is FindingStatus.FIRING]
+    if not firing:
+        return 0.0
+    quiet = timing.settle_seconds - (now - max(f.last_seen for f in firing)).total_seconds()
+    at_most = timing.settle_at_most_seconds - (now - min(f.first_seen for f in firing)).total_seconds()
+    return max(0.0, min(quiet, at_most))
+
+
+def _proposal(arg: AssessInput, seen: Seen, verdict: Propose, now: datetime) -> Proposal:
+    built = build_proposal(
+        seen.situation,
+        verdict.advice,
+        repair_id=arg.ref.repair_id,
+        revision=arg.revision + 1,
+        last_observation=seen.last_observation,
+        contain=verdict.contain,
+        now=now,
+    )
+    if arg.proposal is None or arg.disturbed:
+        return built
+    # The first boot that was seen stays the measure: a boot by another hand must not be forgotten by a revision.
+    built = built.model_copy(update={"boot_id": arg.proposal.boot_id, "boot_time": arg.proposal.boot_time})
+    return _only_tests(built) if _booted(arg, seen.situation) else built
+
+
+def _only_tests(proposal: Proposal) -> Proposal:
+    reason = "somebody else has booted the node since: what a boot may clear must be tested before it returns"
+    return proposal.model_copy(update={"action": Action.VERIFY, "reason": reason, "lost": ()})
+
+
+def _booted(arg: AssessInput, situation: Situation) -> bool:
+    before, facts = arg.proposal, situation.facts
+    if before is None or arg.disturbed:
+        return False
+    if before.boot_id and situation.boot_id and before.boot_id != situation.boot_id:
+        return True
+    return bool(before.boot_time and facts and facts.boot_time and facts.boot_time > before.boot_time + BOOT_SLACK)
+
+
+def _growth(old: Proposal, new: Proposal) -> str:
+    if old.action != new.action:
+        return f"{new.action} instead of {old.action}: {new.reason}"
+    if lost := set(new.lost) - set(old.lost):
+        return f"more would be lost: {'; '.join(sorted(lost))}"
+    return "it concerns more owners than before"
+
+
+def _marks(arg: AssessInput, facts: NodeFacts | None) -> str:
+    if facts is None:
+        return "unknown"
+    ours = facts.mark_repair_id in (None, arg.ref.repair_id)
+    return facts.ownership if ours else "foreign"
+
+
+def _idle(facts: NodeFacts | None, workloads: tuple[Workload, ...] | None) -> bool | None:
+    return None if facts is None or workloads is None else not facts.busy and not workloads

@@ -1,0 +1,211 @@
+"""Judges decisions by the rules as they are now, and writes down what people claim in the Temporal UI."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+from sqlmodel import Session, col, select
+
+from activities import signatures as do
+from activities.boundary import implements
+from activities.world import World
+from daytwo import repairs
+from daytwo.adapters import Cluster
+from daytwo.domain.errors import NotFound
+from daytwo.domain.exchange import AuthoriseInput, Claim, ClaimWritten, Verdict, WriteClaimInput
+from daytwo.domain.repair_states import EVENT_OF, after
+from daytwo.domain.seams import ActKind
+from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus, Moment, State
+from daytwo.service.rights import NotAllowed, may
+from daytwo.store import audit
+from daytwo.store.tables import DecisionRow, FreezeRow
+
+ACT_OF = {Action.REBOOT: ActKind.REBOOT, Action.POWER_CYCLE: ActKind.POWER_CYCLE, Action.RESET_GPU: ActKind.RESET_GPU}
+NEEDS_NO_DRIVER = frozenset({Action.VERIFY, Action.REMOVE, Action.TELL_OWNER, Action.INSPECT})
+TWO_STEPS = frozenset({DecisionKind.APPROVE, DecisionKind.RETRY})
+"""Decisions that first lead to `approved` and are judged there, by the rules as they are then."""
+FROZEN_WAIT_SECONDS = 5.0
+
+
+class AuthoriseActivities:
+    """The activities `authorise` and `write-claim`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @implements(do.AUTHORISE)
+    async def authorise(self, arg: AuthoriseInput) -> Verdict:
+        """Say whether a decision takes effect; unless it must wait, the answer is on its row when this returns."""
+        cluster = await self._world.cluster(arg.ref)
+        now = self._world.now()
+        return await self._world.write(lambda s: _judge_and_write(s, arg, cluster, now))
+
+    @implements(do.WRITE_CLAIM)
+    async def write_claim(self, arg: WriteClaimInput) -> ClaimWritten:
+        """Write the row of a claim made in the Temporal UI: identity claimed, not proven. Without what it needs: none."""
+        if problem := _claim_problem(arg):
+            return ClaimWritten(problem=problem)
+        now = self._world.now()
+        return ClaimWritten(decision_id=await self._world.write(lambda s: _write_claim(s, arg, now)))
+
+
+def _judge_and_write(session: Session, arg: AuthoriseInput, cluster: Cluster, now: datetime) -> Verdict:
+    row = session.get(DecisionRow, arg.decision_id)
+    if row is None:
+        raise NotFound(f"decision: found {arg.decision_id!r}, which is not in the store")
+    verdict = _judge(session, arg, row, cluster)
+    if verdict.status not in ("received", "wait"):
+        _end(session, row, verdict, now)
+    return verdict
+
+
+def _judge(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Cluster) -> Verdict:
+    answer = _Answer(row)
+    if row.status != DecisionStatus.PENDING:
+        # A retry of this activity after its answer was written: the same answer again.
+        return answer.say(row.status, row.status_reason)
+    if problem := _stale(arg, row):
+        return answer.say("void", problem)
+    if row.id != arg.deciding and answer.kind in TWO_STEPS:
+        return answer.say("received", "")
+    if problem := _forbidden(session, arg, row, cluster):
+        return answer.say("refused", problem)
+    if row.id == arg.deciding and (stop := _frozen(session, arg)):
+        return answer.say("wait", stop)
+    return answer.say("accepted", "")
+
+
+class _Answer:
+    """Fills in the part of a verdict that is the decision's own."""
+
+    def __init__(self, row: DecisionRow) -> None:
+        self._row = row
+        self.kind = DecisionKind(row.kind)
+
+    def say(self, status: str, why: str) -> Verdict:
+        row = self._row
+        return Verdict.model_validate(
+            {
+                "status": status,
+                "kind": row.kind,
+                "actor": row.actor,
+                "reason": row.reason,
+                "why": why,
+                "action": row.action,
+                "moment": row.moment,
+                "snooze_seconds": row.snooze_seconds,
+                "wait_seconds": FROZEN_WAIT_SECONDS,
+            }
+        )
+
+
+def _stale(arg: AuthoriseInput, row: DecisionRow) -> str:
+    if row.repair_id != arg.ref.repair_id:
+        return f"it is about repair {row.repair_id}; open on {arg.ref.node} is {arg.ref.repair_id}"
+    if row.revision != arg.revision:
+        return f"it is about revision {row.revision}; what stands is revision {arg.revision}"
+    accepted = after(arg.state, EVENT_OF[DecisionKind(row.kind)], held_from=State.PROPOSED)
+    if row.id != arg.deciding and accepted is None:
+        return f"a repair that is {arg.state} does not take {row.kind}"
+    return ""
+
+
+def _forbidden(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Cluster) -> str:
+    kind = DecisionKind(row.kind)
+    if kind is DecisionKind.DISMISS and (arg.interrupted or repairs.has_requeued(session, arg.ref.repair_id)):
+        return "work was interrupted already: it cannot be taken back; hold it, or let it end"
+    action = _action(arg, row)
+    if kind in TWO_STEPS and (problem := _impossible(action, row, cluster)):
+        return problem
+    if row.channel == Channel.POLICY:
+        return ""
+    allowed = may(cluster.definition.policy, row.actor, action if _acts(kind) else None, verified=row.verified)
+    return allowed.why if isinstance(allowed, NotAllowed) else _unverified_interrupts(arg, row)
+
+
+def _unverified_interrupts(arg: AuthoriseInput, row: DecisionRow) -> str:
+    if row.verified or not arg.disturbed:
+        return ""
+    return f"{row.actor} is a claimed identity that nothing proves; something was done to the node, so use the CLI"
+
+
+def _acts(kind: DecisionKind) -> bool:
+    return kind in TWO_STEPS or kind in (DecisionKind.REMOVE, DecisionKind.RETURN_AFTER_TESTS)
+
+
+def _action(arg: AuthoriseInput, row: DecisionRow) -> Action | None:
+    if row.kind == DecisionKind.REMOVE:
+        return Action.REMOVE
+    if row.kind == DecisionKind.RETURN_AFTER_TESTS:
+        return Action.VERIFY
+    return Action(row.action) if row.action else arg.proposed_action
+
+
+def _impossible(action: Action | None, row: DecisionRow, cluster: Cluster) -> str:
+    if action is None:
+        return "nothing is proposed, and it names no action"
+    if row.moment == Moment.NEXT_CHECKPOINT:
+        return "this cluster has no way to know a checkpoint; approve for now or when-idle"
+    kind = ACT_OF.get(action)
+    if action in NEEDS_NO_DRIVER or (kind and cluster.driver_for(kind)):
+        return ""
+    able = sorted(a.value for a, k in ACT_OF.items() if cluster.driver_for(k)) + ["remove"]
+    return f"no hardware driver of {cluster.definition.name} can {action}; it can {', '.join(able)} (--action)"
+
+
+def _frozen(session: Session, arg: AuthoriseInput) -> str:
+    scopes = ("*", arg.ref.cluster, f"{arg.ref.cluster}/{arg.ref.node}")
+    standing = (col(FreezeRow.scope).in_(scopes), col(FreezeRow.thawed_at).is_(None))
+    freeze = session.exec(select(FreezeRow).where(*standing)).first()
+    return f"frozen by {freeze.actor}: {freeze.reason}" if freeze else ""
+
+
+def _end(session: Session, row: DecisionRow, verdict: Verdict, now: datetime) -> None:
+    if row.status != DecisionStatus.PENDING:
+        return
+    row.status, row.status_reason, row.ended_at = verdict.status, verdict.why, now
+    session.add(row)
+    told = {"decision": row.id, "kind": row.kind, "why": verdict.why}
+    audit.append(session, actor=row.actor, act=f"decision-{verdict.status}", subject=row.repair_id, data=told, now=now)
+
+
+def _claim_problem(arg: WriteClaimInput) -> str:
+    claim = arg.claim
+    if claim.problem:
+        return claim.problem
+    if claim.repair_id != arg.ref.repair_id or claim.revision != arg.revision:
+        return (
+            f"signal {claim.name!r} is about repair {claim.repair_id} revision {claim.revision}; "
+            f"what stands is repair {arg.ref.repair_id} revision {arg.revision}"
+        )
+    return ""
+
+
+def _write_claim(session: Session, arg: WriteClaimInput, now: datetime) -> str:
+    claim = arg.claim
+    ident = "d-temporal-" + hashlib.sha256(f"{arg.ref.repair_id} {claim.key}".encode()).hexdigest()[:16]
+    if session.get(DecisionRow, ident) is None:
+        session.add(_claim_row(ident, claim, now))
+        told = {"decision": ident, "who": claim.who, "reason": claim.reason}
+        audit.append(session, actor=_claimed_actor(claim), act=claim.name, subject=arg.ref.repair_id, data=told, now=now)
+    return ident
+
+
+def _claimed_actor(claim: Claim) -> str:
+    return f"temporal:{claim.who or 'nobody'}"
+
+
+def _claim_row(ident: str, claim: Claim, now: datetime) -> DecisionRow:
+    return DecisionRow(
+        id=ident,
+        request_id=ident,
+        repair_id=claim.repair_id or "",
+        revision=claim.revision or 0,
+        kind=claim.name,
+        actor=_claimed_actor(claim),
+        channel=Channel.TEMPORAL,
+        verified=False,
+        reason=claim.reason,
+        at=now,
+    )

@@ -1,0 +1,65 @@
+"""The act on the machine, and its proof."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from activities import signatures as do
+from activities.authorise import ACT_OF
+from activities.boundary import implements
+from activities.world import World, intent_key, mark_of
+from daytwo.adapters import Cluster
+from daytwo.domain.errors import Failed, NotYet
+from daytwo.domain.exchange import StepDone, StepInput
+from daytwo.domain.seams import Act, ActKind, Hardware
+from daytwo.store.tables import IntentRow, NodeRow
+
+PROOF_POLL_SECONDS: Final = 2.0
+
+
+class HardwareActivities:
+    """The activity `act`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @implements(do.ACT)
+    async def act(self, arg: StepInput) -> StepDone:
+        """Carry the approved action out, once, and wait for its proof. Raises `Failed` when the policy's time is over."""
+        cluster = await self._world.cluster(arg.ref)
+        kind, driver = _driver(cluster, arg)
+        act = await self._intended(arg, kind, driver)
+        try:
+            look = await self._world.ledger.carry_out(intent_key(arg.ref.repair_id, arg.stage, act), driver, act)
+        except NotYet as error:
+            raise self._late(cluster, arg, error) from error
+        return StepDone(text=f"{arg.action} is proven", proof=look.proof)
+
+    async def _intended(self, arg: StepInput, kind: ActKind, driver: str) -> Act:
+        """The act as it was first intended: what was true before it must not be read again after it."""
+        act = Act(kind=kind, cluster=arg.ref.cluster, node=arg.ref.node, target=arg.ref.node, mark=mark_of(arg.ref))
+        row = await self._world.read(lambda s: s.get(IntentRow, intent_key(arg.ref.repair_id, arg.stage, act)))
+        if row is not None:
+            return Act.model_validate(row.act)
+        node = await self._world.read(lambda s: s.get(NodeRow, (arg.ref.cluster, arg.ref.node)))
+        known = act.model_copy(update={"baseline": {"boot_id": node.boot_id if node else None}})
+        return await (await asyncio.to_thread(self._hardware, driver)).baseline(known)
+
+    def _hardware(self, driver: str) -> Hardware:
+        _, cluster, number = driver.split(":")
+        return self._world.adapters.cluster(cluster).hardware[int(number)]
+
+    def _late(self, cluster: Cluster, arg: StepInput, error: NotYet) -> Exception:
+        limit = cluster.definition.policy.timing.boot_seconds
+        if (self._world.now() - arg.since).total_seconds() > limit:
+            return Failed(f"{arg.ref.node}: {arg.action} is not proven after {limit:.0f} s: {error}")
+        return NotYet(str(error), PROOF_POLL_SECONDS)
+
+
+def _driver(cluster: Cluster, arg: StepInput) -> tuple[ActKind, str]:
+    kind = ACT_OF.get(arg.action)
+    driver = cluster.driver_for(kind) if kind else None
+    if kind is None or driver is None:
+        raise Failed(f"{arg.ref.node}: no hardware driver of {cluster.definition.name} can {arg.action}")
+    return kind, driver

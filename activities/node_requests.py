@@ -1,0 +1,173 @@
+"""The tests before a node returns: asks its agent, reads the scheduler, and lets the domain judge. Unknown is not a pass."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlmodel import Session, col, select
+
+from activities import signatures as do
+from activities.boundary import implements
+from activities.scheduler import SchedulerActivities
+from activities.world import World
+from daytwo import node_requests as mailbox
+from daytwo.adapters import Cluster
+from daytwo.domain.errors import NotYet, TryAgain
+from daytwo.domain.exchange import StepInput, Verified
+from daytwo.domain.ids import new_id
+from daytwo.domain.seams import NodeFacts
+from daytwo.domain.verification import Evidence, Verification, judge, plan
+from daytwo.store.situations import node_row
+from daytwo.store.tables import CheckResultRow, CheckRunRow, FindingRow, NodeRequestRow, NodeRow
+
+ANSWER_WITHIN_SECONDS: Final = 120.0
+"""An agent that does not take a question up in two pulses cannot be reached: a person must look."""
+POLL_SECONDS: Final = 1.0
+
+Answers = dict[str, dict[str, Any] | None]
+
+
+class VerifyActivities:
+    """The activity `verify`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._scheduler = SchedulerActivities(world)
+
+    @implements(do.VERIFY)
+    async def verify(self, arg: StepInput) -> Verified:
+        """Test the node for the fault that it had. The marks are written again first: a reboot may have lifted them."""
+        cluster = await self._world.cluster(arg.ref)
+        await self._scheduler.mark(cluster, arg)
+        self._wait_for_quiet(cluster, arg)
+        answers = await self._ask(arg)
+        judged = await self._judge(cluster, arg, answers)
+        if judged.wait_seconds and not self._is_late(cluster, arg):
+            await asyncio.to_thread(self._forget, arg)
+            raise NotYet(f"{arg.ref.node}: {judged.summary}", judged.wait_seconds)
+        return await self._world.write(lambda s: _write_run(s, arg, judged, self._world))
+
+    def _wait_for_quiet(self, cluster: Cluster, arg: StepInput) -> None:
+        """The kernel log must be quiet for long enough after the act; asking the agent before that proves nothing."""
+        quiet = timedelta(seconds=cluster.definition.policy.verify.quiet_seconds)
+        left = ((arg.acted_at or arg.since) + quiet - self._world.now()).total_seconds()
+        if left > 0:
+            raise NotYet(f"{arg.ref.node}: quiet time before the tests", min(left + 0.2, 60.0))
+
+    def _is_late(self, cluster: Cluster, arg: StepInput) -> bool:
+        limit = cluster.definition.policy.verify.timeout_seconds
+        return (self._world.now() - arg.since).total_seconds() > limit
+
+    async def _ask(self, arg: StepInput) -> Answers:
+        """The answers of the agent to what this round needs; `None` for one that did not come."""
+        wanted = plan(_tests(arg))
+        kinds = [kind for kind, asked in (("probe-gpus", wanted.needs_gpus), ("probe-kernel", wanted.needs_kernel)) if asked]
+        rows = [await asyncio.to_thread(self._question, arg, kind) for kind in kinds]
+        if any(row.state in mailbox.UNANSWERED for row in rows):
+            raise NotYet(f"{arg.ref.node}: waiting for its agent", POLL_SECONDS)
+        return {row.kind: row.result if row.state == mailbox.DONE else None for row in rows}
+
+    def _question(self, arg: StepInput, kind: str) -> NodeRequestRow:
+        ident = f"{arg.ref.repair_id}/{arg.stage}/{kind}/{self._round(arg, kind)}"
+        question = mailbox.NodeRequest(
+            id=ident,
+            cluster=arg.ref.cluster,
+            node=arg.ref.node,
+            kind=kind,
+            ttl_seconds=ANSWER_WITHIN_SECONDS,
+            repair_id=arg.ref.repair_id,
+        )
+        mailbox.ask(self._world.store, question, now=self._world.now())
+        return mailbox.answer_for(self._world.store, ident, now=self._world.now())
+
+    def _round(self, arg: StepInput, kind: str) -> int:
+        """Rounds that were judged and did not suffice are withdrawn; the next one has the next number."""
+        prefix = f"{arg.ref.repair_id}/{arg.stage}/{kind}/"
+        with self._world.store.read() as session:
+            ids = session.exec(select(NodeRequestRow.id).where(col(NodeRequestRow.id).startswith(prefix))).all()
+            used = session.exec(
+                select(NodeRequestRow.id).where(
+                    col(NodeRequestRow.id).startswith(prefix), NodeRequestRow.error == OVERTAKEN
+                )
+            ).all()
+        return len(used) if len(used) == len(ids) else len(ids) - 1
+
+    def _forget(self, arg: StepInput) -> None:
+        prefix = f"{arg.ref.repair_id}/{arg.stage}/"
+        with self._world.store.write() as session:
+            rows = session.exec(select(NodeRequestRow).where(col(NodeRequestRow.id).startswith(prefix))).all()
+            for row in rows:
+                row.error = row.error or OVERTAKEN
+                session.add(row)
+
+    async def _judge(self, cluster: Cluster, arg: StepInput, answers: Answers) -> Verification:
+        try:
+            facts = await cluster.scheduler.node(arg.ref.node)
+        except TryAgain:
+            facts = None
+        node = await self._world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
+        return judge(self._evidence(cluster, arg, answers, facts, node))
+
+    def _evidence(
+        self, cluster: Cluster, arg: StepInput, answers: Answers, facts: NodeFacts | None, node: NodeRow
+    ) -> Evidence:
+        proposal = arg.proposal
+        return Evidence(
+            wanted=_tests(arg),
+            gpus=answers.get("probe-gpus"),
+            kernel=answers.get("probe-kernel"),
+            facts=facts,
+            expected_gpus=node.expected_gpus,
+            known_uuids=tuple(gpu["uuid"] for gpu in node.inventory.get("gpus", ())),
+            boot_id_before=proposal.boot_id if proposal else None,
+            boot_time_before=proposal.boot_time if proposal else None,
+            boot_id_now=node.boot_id,
+            boot_expected=arg.disturbed and arg.acted_at is not None,
+            acted_at=arg.acted_at or arg.since,
+            now=self._world.now(),
+            fault=proposal.fault if proposal else "",
+            entities=proposal.entities if proposal else (),
+            policy=cluster.definition.policy,
+        )
+
+
+OVERTAKEN: Final = "judged, and asked again"
+
+
+def _tests(arg: StepInput) -> tuple[str, ...]:
+    return arg.proposal.verify if arg.proposal else ()
+
+
+def _write_run(session: Session, arg: StepInput, judged: Verification, world: World) -> Verified:
+    now = world.now()
+    run_id = new_id("c", now)
+    session.add(
+        CheckRunRow(
+            id=run_id,
+            cluster=arg.ref.cluster,
+            node=arg.ref.node,
+            repair_id=arg.ref.repair_id,
+            started_at=arg.since,
+            ended_at=now,
+            passed=judged.passed,
+            summary=judged.summary,
+        )
+    )
+    session.add_all(
+        CheckResultRow(run_id=run_id, name=test.name, result=test.result, text=test.text) for test in judged.results
+    )
+    return Verified(
+        passed=judged.passed,
+        still_faulty=judged.still_faulty,
+        untested=judged.untested,
+        summary=judged.summary,
+        run_id=run_id,
+        up_to=_last_observation(session, arg),
+    )
+
+
+def _last_observation(session: Session, arg: StepInput) -> int:
+    mine = (FindingRow.cluster == arg.ref.cluster, FindingRow.node == arg.ref.node)
+    return max(session.exec(select(FindingRow.last_observation).where(*mine)).all(), default=0)

@@ -1,0 +1,91 @@
+"""What is written of a repair: claimed, each event, announced, closed."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from sqlmodel import Session
+
+from activities import signatures as do
+from activities.boundary import implements
+from activities.world import World
+from daytwo import repairs
+from daytwo.domain.exchange import AnnounceInput, Claimed, CloseInput, Done, RecordInput, RepairRef
+from daytwo.domain.message import as_text, clean, summary_line
+from daytwo.domain.vocabulary import Action, Mode, Severity, State
+from daytwo.store import audit
+from daytwo.store.tables import DecisionRow
+
+NEVER_AUTOMATIC = frozenset({Action.REPROVISION, Action.FAILOVER, Action.REMOVE})
+
+
+class RecordActivities:
+    """The activities `claim-repair`, `record-event`, `announce` and `close`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @implements(do.CLAIM)
+    async def claim_repair(self, ref: RepairRef) -> Claimed:
+        """Take the repair's row for this run."""
+        return await self._world.write(lambda s: repairs.claim(s, ref, self._world.now()))
+
+    @implements(do.RECORD)
+    async def record_event(self, arg: RecordInput) -> Done:
+        """Write an accepted event and the state after it; what is unresolved is given up when a person is asked."""
+        if arg.to_state is State.NEEDS_HELP:
+            await asyncio.to_thread(self._world.ledger.give_up, arg.ref.repair_id, arg.attention)
+        await self._world.write(lambda s: repairs.record(s, arg))
+        return Done(at=self._world.now())
+
+    @implements(do.CLOSE)
+    async def close(self, arg: CloseInput) -> Done:
+        """End the repair in one transaction."""
+        await self._world.write(lambda s: repairs.close(s, arg))
+        return Done(at=self._world.now())
+
+    @implements(do.ANNOUNCE)
+    async def announce(self, arg: AnnounceInput) -> Done:
+        """Tell people once of a revision or of a repair that needs help; the policy's own approval is written here."""
+        subject, text, urgent = _message(arg)
+        await self._world.notifier.tell(subject, text, urgent=urgent)
+        now = self._world.now()
+        if arg.proposal is not None and not arg.attention and _is_automatic(arg):
+            await self._world.write(lambda s: _approve_by_policy(s, arg, now))
+        return Done(at=now)
+
+
+def _message(arg: AnnounceInput) -> tuple[str, str, bool]:
+    if arg.attention or arg.proposal is None:
+        subject = f"{arg.ref.node}: repair {arg.ref.repair_id} needs help"
+        return subject, f"{subject}\n{clean(arg.attention)}\ndaytwo repairs show {arg.ref.repair_id}", True
+    return summary_line(arg.proposal), as_text(arg.proposal), arg.proposal.severity is Severity.CRITICAL
+
+
+def _is_automatic(arg: AnnounceInput) -> bool:
+    proposal = arg.proposal
+    return proposal is not None and proposal.mode is Mode.AUTO and proposal.action not in NEVER_AUTOMATIC
+
+
+def _approve_by_policy(session: Session, arg: AnnounceInput, now: datetime) -> None:
+    """Automatic approval is a row like any other, by `policy`, naming the rule; the reconciler delivers it."""
+    ident = f"d-policy-{arg.ref.repair_id}-{arg.revision}"
+    if arg.proposal is None or session.get(DecisionRow, ident):
+        return
+    row = DecisionRow(
+        id=ident,
+        request_id=ident,
+        repair_id=arg.ref.repair_id,
+        revision=arg.revision,
+        kind="approve",
+        moment=arg.proposal.moment,
+        actor="policy",
+        channel="policy",
+        verified=True,
+        reason=f"rule {arg.proposal.rule}: mode auto",
+        at=now,
+    )
+    session.add(row)
+    audit.append(session, actor="policy", act="approve", subject=arg.ref.repair_id, data={"rule": arg.proposal.rule}, now=now)
+    repairs.touch(session, arg.ref.cluster, arg.ref.node)

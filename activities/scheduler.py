@@ -1,0 +1,155 @@
+"""Everything a repair does to a scheduler: quarantine, the right to act, drain, lift, rejoin. Each try is short."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from sqlmodel import Session, select
+
+from activities import signatures as do
+from activities.boundary import implements
+from activities.world import World, mark_of
+from daytwo import repairs
+from daytwo.adapters import Cluster
+from daytwo.domain.errors import Failed, Foreign, NotYet, TryAgain
+from daytwo.domain.exchange import RepairRef, StepDone, StepInput
+from daytwo.domain.repair_states import RULES
+from daytwo.domain.seams import NodeFacts, Ownership
+from daytwo.domain.vocabulary import FindingStatus, State, Workload
+from daytwo.store.situations import node_row
+from daytwo.store.tables import FindingRow, NodeRow
+
+POLL_SECONDS: Final = 2.0
+HEARD_WITHIN_SECONDS: Final = 120.0
+"""A node returns only if its agent was heard this recently: two pulses."""
+
+
+class SchedulerActivities:
+    """The activities `quarantine`, `take-right`, `drain`, `lift-marks` and `rejoin`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    @implements(do.QUARANTINE)
+    async def quarantine(self, arg: StepInput) -> StepDone:
+        """Write our marks. Raises `Foreign` where another's mark stands, `Failed` after the state's limit."""
+        cluster = await self._world.cluster(arg.ref)
+        try:
+            proof = await self.mark(cluster, arg)
+        except TryAgain as error:
+            raise self._late(State.QUARANTINING, arg, error) from error
+        return StepDone(text="no new work lands on the node", proof=proof)
+
+    async def mark(self, cluster: Cluster, arg: StepInput) -> str:
+        """Write (or write again) the marks of this repair; idempotent within a stage."""
+        acts = cluster.scheduler.quarantine_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
+        return await self._world.carry_out(arg.ref, arg.stage, acts)
+
+    def _late(self, state: State, arg: StepInput, error: TryAgain) -> Exception:
+        limit = RULES[state].limit
+        if limit is not None and self._world.now() > arg.since + limit:
+            return Failed(f"{arg.ref.node}: {state} took longer than {limit}: {error}")
+        return error
+
+    @implements(do.TAKE_RIGHT)
+    async def take_right(self, arg: StepInput) -> StepDone:
+        """Take the permission to have one more node out, or wait for it."""
+        cluster = await self._world.cluster(arg.ref)
+        budget, now = cluster.definition.policy.budget, self._world.now()
+        problem = await self._world.write(lambda s: repairs.take_right(s, arg.ref, budget, now))
+        if problem:
+            raise NotYet(problem, 10.0)
+        return StepDone(text="the approved moment has come and the budget allows it")
+
+    @implements(do.DRAIN)
+    async def drain(self, arg: StepInput) -> StepDone:
+        """Requeue the jobs that opted in and wait for the others. Never by force: after the policy's time it asks."""
+        cluster = await self._world.cluster(arg.ref)
+        facts = await cluster.scheduler.node(arg.ref.node)
+        if not arg.disturbed and _booted(arg, facts):
+            return StepDone(text="somebody else has booted the node", booted_by_another=True)
+        _still_ours(arg.ref, facts)
+        jobs = await cluster.scheduler.workloads([arg.ref.node])
+        acts = cluster.scheduler.interrupt_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref), jobs)
+        await self._world.carry_out(arg.ref, arg.stage, acts)
+        if facts.busy or jobs:
+            raise self._busy(cluster, arg, jobs)
+        return StepDone(text="no job runs on the node", interrupted=await self._interrupted(arg))
+
+    def _busy(self, cluster: Cluster, arg: StepInput, jobs: tuple[Workload, ...]) -> Exception:
+        limit = cluster.definition.policy.drain.timeout_seconds
+        names = ", ".join(f"{job.id} ({job.user})" for job in jobs[:5]) or "jobs that are ending"
+        if (self._world.now() - arg.since).total_seconds() > limit:
+            return Failed(f"{arg.ref.node}: not drained after {limit:.0f} s; {names} still run, and nothing is forced")
+        return NotYet(f"{arg.ref.node}: waiting for {names}", POLL_SECONDS)
+
+    async def _interrupted(self, arg: StepInput) -> bool:
+        return await self._world.read(lambda s: repairs.has_requeued(s, arg.ref.repair_id))
+
+    @implements(do.LIFT)
+    async def lift(self, arg: StepInput) -> StepDone:
+        """Take our marks off, in reverse. What is not ours (any more) is left alone and is no error."""
+        cluster = await self._world.cluster(arg.ref)
+        try:
+            proof = await self._lift(cluster, arg)
+        except Foreign as error:
+            return StepDone(text=str(error))
+        return StepDone(text="our marks are lifted", proof=proof)
+
+    async def _lift(self, cluster: Cluster, arg: StepInput) -> str:
+        acts = cluster.scheduler.release_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
+        return await self._world.carry_out(arg.ref, arg.stage, acts)
+
+    @implements(do.REJOIN)
+    async def rejoin(self, arg: StepInput) -> StepDone:
+        """Lift our marks and see the node good: taking work, and its agent heard. A fault since the tests stops it."""
+        fresh = await self._world.read(lambda s: _newer_findings(s, arg))
+        if fresh:
+            return StepDone(text=f"{', '.join(fresh)} fired again after the tests", still_faulty=True)
+        cluster = await self._world.cluster(arg.ref)
+        try:
+            await self._lift(cluster, arg)
+            _takes_work(await cluster.scheduler.node(arg.ref.node), arg.ref)
+            node = await self._world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
+            _was_heard(node, self._world.now())
+        except TryAgain as error:
+            raise self._late(State.REJOINING, arg, error) from error
+        return StepDone(text="the node takes work again")
+
+
+def _booted(arg: StepInput, facts: NodeFacts) -> bool:
+    before = arg.proposal.boot_time if arg.proposal else None
+    return bool(before and facts.boot_time and (facts.boot_time - before).total_seconds() > 2)
+
+
+def _still_ours(ref: RepairRef, facts: NodeFacts) -> None:
+    if facts.ownership is Ownership.OURS and facts.mark_repair_id == ref.repair_id:
+        return
+    raise Foreign(
+        f"{ref.node}: our marks are not what we wrote ({facts.ownership}, reason {facts.reason!r}): "
+        "somebody else has a hand on the node"
+    )
+
+
+def _newer_findings(session: Session, arg: StepInput) -> list[str]:
+    firing = (
+        FindingRow.cluster == arg.ref.cluster,
+        FindingRow.node == arg.ref.node,
+        FindingRow.status == FindingStatus.FIRING,
+        FindingRow.last_observation > arg.judged_up_to,
+    )
+    proposed = set(arg.proposal.faults) | {arg.proposal.fault} if arg.proposal else set()
+    found = session.exec(select(FindingRow.fault).where(*firing)).all()
+    return sorted(set(found) & proposed)
+
+
+def _takes_work(facts: NodeFacts, ref: RepairRef) -> None:
+    bad = {"DRAIN", "DOWN", "FAIL", "INVALID_REG", "NOT_RESPONDING"} & set(facts.states)
+    if bad or not facts.responding or facts.ownership is not Ownership.FREE:
+        raise NotYet(f"{ref.node}: the scheduler says {'+'.join(facts.states)}", POLL_SECONDS)
+
+
+def _was_heard(node: NodeRow, now: datetime) -> None:
+    if node.last_heard_at is None or (now - node.last_heard_at).total_seconds() > HEARD_WITHIN_SECONDS:
+        raise NotYet(f"{node.name}: its agent has not been heard", POLL_SECONDS)

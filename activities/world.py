@@ -1,0 +1,77 @@
+"""What all activities share: the store, the adapters, the ledger, the notifier, and the time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from sqlmodel import Session
+
+from daytwo.adapters import Adapters, Cluster, scheduler_driver
+from daytwo.domain.exchange import RepairRef
+from daytwo.domain.seams import Act, Notifier
+from daytwo.domain.vocabulary import Mark
+from daytwo.intents import Ledger
+from daytwo.store.engine import Store
+
+R = TypeVar("R")
+
+
+def utc_now() -> datetime:
+    """The time, UTC and aware."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class World:
+    """One per worker process."""
+
+    store: Store
+    adapters: Adapters
+    ledger: Ledger
+    notifier: Notifier
+    now: Callable[[], datetime] = field(default=utc_now)
+
+    async def read(self, question: Callable[[Session], R]) -> R:
+        """Ask the store, in a thread."""
+
+        def ask() -> R:
+            with self.store.read() as session:
+                return question(session)
+
+        return await asyncio.to_thread(ask)
+
+    async def write(self, change: Callable[[Session], R]) -> R:
+        """Change the store in one transaction, in a thread."""
+
+        def apply() -> R:
+            with self.store.write() as session:
+                return change(session)
+
+        return await asyncio.to_thread(apply)
+
+    async def cluster(self, ref: RepairRef) -> Cluster:
+        """The repair's cluster as it is declared now."""
+        return await asyncio.to_thread(self.adapters.cluster, ref.cluster)
+
+    async def carry_out(self, ref: RepairRef, stage: str, acts: tuple[Act, ...]) -> str:
+        """Carry acts on the scheduler out in their order; returns what proves the last one."""
+        proof = ""
+        for act in acts:
+            key = intent_key(ref.repair_id, stage, act)
+            proof = (await self.ledger.carry_out(key, scheduler_driver(ref.cluster), act)).proof
+        return proof
+
+
+def intent_key(repair_id: str, stage: str, act: Act) -> str:
+    """The id of an intent: the same step of the same repair is the same row."""
+    target = "" if act.target == act.node else f"/{act.target}"
+    return f"{repair_id}/{stage}/{act.kind}{target}"
+
+
+def mark_of(ref: RepairRef, text: str = "under repair") -> Mark:
+    """What stands on the node for this repair."""
+    return Mark(repair_id=ref.repair_id, text=text)

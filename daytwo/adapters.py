@@ -1,0 +1,90 @@
+"""Which adapter serves which cluster: built from the cluster's definition, and rebuilt when that changes.
+
+Used by the activities and the controller. An intent names its driver as `scheduler:<cluster>` or `hardware:<cluster>:<n>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from daytwo.domain.definition import ClusterDefinition
+from daytwo.domain.errors import BadInput, NotFound
+from daytwo.domain.seams import ActKind, Hardware, Scheduler, Target
+from daytwo.domain.vocabulary import ClusterKind
+from daytwo.hardware.simulated import SimulatedHardware
+from daytwo.hardware.slurm import SlurmHardware
+from daytwo.schedulers.simulated import SimulatedScheduler
+from daytwo.schedulers.slurm import SlurmScheduler
+from daytwo.store.engine import Store
+from daytwo.store.tables import ClusterRow
+
+
+class Cluster(NamedTuple):
+    """A cluster as declared now, with the adapters that reach it."""
+
+    definition: ClusterDefinition
+    policy_revision: int
+    scheduler: Scheduler
+    hardware: tuple[Hardware, ...]
+
+    def driver_for(self, kind: ActKind) -> str | None:
+        """The name of the first hardware driver that can do `kind`, or `None`."""
+        for number, driver in enumerate(self.hardware):
+            if kind in driver.capabilities():
+                return f"hardware:{self.definition.name}:{number}"
+        return None
+
+
+class Adapters(Mapping[str, Target]):
+    """All clusters of a store; as a mapping, the targets of intents by driver name."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._built: dict[str, tuple[datetime, Cluster]] = {}
+
+    def cluster(self, name: str) -> Cluster:
+        """Return the cluster as it is declared now. Raises `NotFound`. Reads the store: call it in a thread."""
+        with self._store.read() as session:
+            row = session.get(ClusterRow, name)
+        if row is None:
+            raise NotFound(f"cluster: found {name!r}, which is not declared; `daytwo clusters list` shows those that are")
+        built = self._built.get(name)
+        if built is None or built[0] != row.updated_at:
+            built = (row.updated_at, _build(ClusterDefinition.model_validate(row.definition), row.policy_revision))
+            self._built[name] = built
+        return built[1]
+
+    def __getitem__(self, driver: str) -> Target:
+        what, _, rest = driver.partition(":")
+        name, _, number = rest.partition(":")
+        cluster = self._built[name][1] if name in self._built else self.cluster(name)
+        return cluster.scheduler if what == "scheduler" else cluster.hardware[int(number)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._built)
+
+    def __len__(self) -> int:
+        return len(self._built)
+
+
+def scheduler_driver(cluster: str) -> str:
+    """The name under which intents reach a cluster's scheduler."""
+    return f"scheduler:{cluster}"
+
+
+def _build(definition: ClusterDefinition, policy_revision: int) -> Cluster:
+    name = definition.name
+    if definition.kind is ClusterKind.SLURM:
+        opt_in = definition.policy.drain.requeue_opt_in
+        scheduler: Scheduler = SlurmScheduler(definition.slurm, name, opt_in=opt_in)
+        hardware: tuple[Hardware, ...] = (SlurmHardware(definition.slurm, name),)
+    elif definition.kind is ClusterKind.SIMULATED:
+        if definition.simulated_socket is None:
+            raise BadInput(f"{name}: simulated_socket: missing; a simulated cluster needs the socket of its lab")
+        scheduler = SimulatedScheduler(definition.simulated_socket, name)
+        hardware = (SimulatedHardware(definition.simulated_socket, name),)
+    else:
+        raise BadInput(f"{name}: kind: found {definition.kind!r}; this version serves slurm and simulated")
+    return Cluster(definition, policy_revision, scheduler, hardware)

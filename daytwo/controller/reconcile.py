@@ -1,0 +1,375 @@
+"""The level-triggered heart: looks at every node that is due, judges it, and makes the repairs be what they should be.
+
+Nothing is remembered here but times. Whatever is lost between two writes is found by the next look: due nodes at once,
+firing nodes and open repairs each minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select, update
+
+from daytwo import repairs
+from daytwo.adapters import Adapters, Cluster, scheduler_driver
+from daytwo.domain.errors import DaytwoError, NotFound, NotYet
+from daytwo.domain.exchange import Run
+from daytwo.domain.ids import new_id
+from daytwo.domain.node_states import NodeLook, node_state
+from daytwo.domain.seams import NodeFacts
+from daytwo.domain.situation import Situation
+from daytwo.domain.triage import Propose, Verdict, Withhold, triage
+from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
+from daytwo.faults.catalogue import catalogue
+from daytwo.intents import Guard, Ledger
+from daytwo.store.engine import Store
+from daytwo.store.situations import load_situation
+from daytwo.store.tables import DecisionRow, FindingRow, NodeRow, NodeTransitionRow, RepairEventRow, RepairRow
+from daytwo.temporal import Repairs, TemporalDelivery
+
+log = logging.getLogger(__name__)
+
+SWEEP: Final = timedelta(seconds=60)
+"""A firing node and an open repair are looked at this often although nothing has happened (operations.md, rule 7)."""
+YOUNG: Final = timedelta(seconds=15)
+"""A repair this young hears of every changed outcome at once; later at most every `INFORM_EVERY` (design 4)."""
+INFORM_EVERY: Final = timedelta(seconds=30)
+REOPEN_AFTER: Final = timedelta(seconds=5)
+"""A row still `opening` after this was left by a crash before its workflow started."""
+REDELIVER_AFTER: Final = timedelta(seconds=2)
+AT_ONCE: Final = 8
+"""Nodes looked at together. Each look is a few reads and perhaps one call to Temporal."""
+
+NodeKey = tuple[str, str]
+
+
+class Looked(NamedTuple):
+    """One look at a node."""
+
+    due: int
+    situation: Situation
+    verdict: Verdict
+    state: tuple[NodeState, str]
+
+
+class Reconciler:
+    """Looks and acts; `guard` refuses every write once another controller holds the lease."""
+
+    def __init__(
+        self,
+        store: Store,
+        adapters: Adapters,
+        ledger: Ledger,
+        temporal: Repairs,
+        *,
+        guard: Guard,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._adapters = adapters
+        self._ledger = ledger
+        self._temporal = temporal
+        self._delivery = TemporalDelivery(store, temporal)
+        self._guard = guard
+        self._now = now
+        self._again: dict[NodeKey, datetime] = {}
+        self._swept: datetime | None = None
+
+    async def step(self) -> int:
+        """Look at what is due now; returns how many nodes were looked at."""
+        now = self._now()
+        sweep = self._swept is None or now >= self._swept + SWEEP
+        nodes = await asyncio.to_thread(self._due, now, sweep)
+        for start in range(0, len(nodes), AT_ONCE):
+            await asyncio.gather(*(self._look_safely(node) for node in nodes[start : start + AT_ONCE]))
+        await self._deliver(now)
+        if sweep:
+            self._swept = now
+            await self._find_lost_workflows(now)
+        return len(nodes)
+
+    def _due(self, now: datetime, sweep: bool) -> list[NodeKey]:
+        with self._store.read() as session:
+            keys = session.exec(select(NodeRow.cluster, NodeRow.name).where(NodeRow.due > NodeRow.judged)).all()
+            found = [(cluster, name) for cluster, name in keys]
+            if sweep:
+                found += _firing_or_open(session)
+            found += _left_opening(session, now - REOPEN_AFTER)
+        found += [node for node, at in self._again.items() if at <= now]
+        return list(dict.fromkeys(found))
+
+    async def _look_safely(self, key: NodeKey) -> None:
+        try:
+            await self.look_at(*key)
+        except DaytwoError as error:
+            log.warning("%s/%s: %s", *key, error)
+            self._again[key] = self._now() + timedelta(seconds=5)
+
+    async def look_at(self, cluster_name: str, node: str) -> None:
+        """Judge one node and make its repair, its marks and its shown state follow."""
+        self._again.pop((cluster_name, node), None)
+        cluster = await asyncio.to_thread(self._adapters.cluster, cluster_name)
+        looked = await asyncio.to_thread(self._look, cluster, cluster_name, node)
+        await self._follow(cluster, looked)
+        await asyncio.to_thread(self._write_look, cluster_name, node, looked)
+
+    def _look(self, cluster: Cluster, cluster_name: str, name: str) -> Looked:
+        now = self._now()
+        with self._store.read() as session:
+            node = session.get(NodeRow, (cluster_name, name))
+            if node is None:
+                raise NotFound(f"node: found {cluster_name}/{name}, which is not declared")
+            facts = NodeFacts.model_validate(node.facts) if node.facts else None
+            situation = load_situation(
+                session,
+                node,
+                cluster.definition,
+                policy_revision=cluster.policy_revision,
+                facts=facts,
+                workloads=None,
+                now=now,
+            )
+            state = node_state(_node_look(node, situation, cluster, now))
+        return Looked(node.due, situation, triage(situation, cluster.definition.policy, catalogue(), now), state)
+
+    async def _follow(self, cluster: Cluster, looked: Looked) -> None:
+        situation, verdict = looked.situation, looked.verdict
+        if verdict.look_again_at is not None:
+            self._again[situation.cluster, situation.node] = verdict.look_again_at
+        if situation.open_repair is None and isinstance(verdict, Propose):
+            await self._open(cluster, situation, verdict)
+            return
+        if situation.open_repair is None:
+            return
+        if situation.open_repair.state == repairs.OPENING:
+            await self._start(situation, situation.open_repair.repair_id, verdict.why)
+        if isinstance(verdict, Propose | Withhold) and verdict.contain and not situation.open_repair.contained:
+            await self._contain(cluster, situation, situation.open_repair.repair_id, verdict.why)
+        await self._inform(looked)
+
+    async def _open(self, cluster: Cluster, situation: Situation, verdict: Propose) -> None:
+        repair_id = await asyncio.to_thread(self._open_row, cluster, situation, verdict)
+        if repair_id is None:
+            return
+        starting = asyncio.create_task(self._start(situation, repair_id, verdict.advice.title))
+        if verdict.contain:
+            await self._contain(cluster, situation, repair_id, verdict.advice.title)
+        await starting
+
+    def _open_row(self, cluster: Cluster, situation: Situation, verdict: Propose) -> str | None:
+        now = self._now()
+        repair_id = new_id("r", now)
+        try:
+            with self._store.write() as session:
+                self._guard(session)
+                repairs.open_row(
+                    session,
+                    repair_id,
+                    session.get_one(NodeRow, (situation.cluster, situation.node)),
+                    why=verdict.why,
+                    opened_by="policy",
+                    policy_revision=cluster.policy_revision,
+                    now=now,
+                )
+        except IntegrityError:
+            return None  # somebody opened one a moment ago: the next look sees it
+        return repair_id
+
+    async def _start(self, situation: Situation, repair_id: str, why: str) -> None:
+        run = Run(repair_id=repair_id, cluster=situation.cluster, node=situation.node)
+        if not await self._temporal.start(run, f"{situation.node}: {why}"):
+            # The workflow of an earlier repair has not quite ended; an `opening` row is started again.
+            self._again[situation.cluster, situation.node] = self._now() + timedelta(seconds=1)
+
+    async def _contain(self, cluster: Cluster, situation: Situation, repair_id: str, why: str) -> None:
+        """Keep new work off the node; nothing that runs is touched. What is not ours or not yet possible is tried again."""
+        mark = Mark(repair_id=repair_id, text="contained, " + why)
+        acts = cluster.scheduler.quarantine_acts(situation.cluster, situation.node, mark)
+        try:
+            for act in acts:
+                key = f"{repair_id}/contain/{act.kind}"
+                await self._carry_out(key, scheduler_driver(situation.cluster), act)
+        except DaytwoError as error:
+            log.warning("%s: not contained: %s", situation.node, error)
+            self._again[situation.cluster, situation.node] = self._now() + timedelta(seconds=5)
+            return
+        await asyncio.to_thread(self._set_contained, repair_id)
+
+    async def _carry_out(self, key: str, driver: str, act: object) -> None:
+        for _ in range(5):
+            try:
+                await self._ledger.carry_out(key, driver, act, guard=self._guard)  # type: ignore[arg-type]  # an Act
+                return
+            except NotYet as error:
+                last = error
+                await asyncio.sleep(min(error.delay_seconds, 0.5))
+        raise last
+
+    def _set_contained(self, repair_id: str) -> None:
+        with self._store.write() as session:
+            self._guard(session)
+            session.exec(update(RepairRow).where(col(RepairRow.id) == repair_id).values(contained=True))
+
+    async def _inform(self, looked: Looked) -> None:
+        """Tell the open repair of a changed outcome: at once while it is young, later at most every half minute."""
+        situation = looked.situation
+        digest, now = _digest(looked), self._now()
+        wait = await asyncio.to_thread(self._note_outcome, situation, digest, now)
+        if wait is None:
+            return
+        if wait > timedelta(0):
+            self._again[situation.cluster, situation.node] = now + wait
+            return
+        try:
+            await self._temporal.look_again(situation.cluster, situation.node)
+        except NotFound:
+            log.info("%s: its repair has no workflow at this moment", situation.node)
+
+    def _note_outcome(self, situation: Situation, digest: str, now: datetime) -> timedelta | None:
+        """`None`: nothing new. Else how long to wait before telling; zero when it is written down as told."""
+        with self._store.write() as session:
+            self._guard(session)
+            row = session.exec(
+                select(RepairRow).where(RepairRow.open_key == f"{situation.cluster}/{situation.node}")
+            ).first()
+            if row is None or row.outcome_digest == digest:
+                return None
+            young = now < row.opened_at + YOUNG
+            if not young and row.informed_at and now < row.informed_at + INFORM_EVERY:
+                return row.informed_at + INFORM_EVERY - now
+            row.outcome_digest, row.informed_at = digest, now
+            session.add(row)
+            return timedelta(0)
+
+    def _write_look(self, cluster: str, name: str, looked: Looked) -> None:
+        """The node has been looked at up to the count that was read; its shown state follows."""
+        state, why = looked.state
+        with self._store.write() as session:
+            self._guard(session)
+            row = session.get_one(NodeRow, (cluster, name))
+            row.judged = max(row.judged, looked.due)
+            if row.state != state:
+                session.add(_transition(row, state, why, self._now()))
+                row.state, row.state_since = state, self._now()
+            row.state_why = why
+            session.add(row)
+
+    async def _deliver(self, now: datetime) -> None:
+        for decision_id in await asyncio.to_thread(self._undelivered, now):
+            try:
+                await self._delivery.deliver(decision_id)
+            except DaytwoError as error:
+                log.info("decision %s is not delivered yet: %s", decision_id, error)
+
+    def _undelivered(self, now: datetime) -> list[str]:
+        """Pending decisions that the service has not brought over at once. A policy's own are brought at once."""
+        with self._store.read() as session:
+            rows = session.exec(select(DecisionRow).where(DecisionRow.status == "pending")).all()
+        return [row.id for row in rows if row.channel == "policy" or row.at < now - REDELIVER_AFTER]
+
+    async def _find_lost_workflows(self, now: datetime) -> None:
+        """An open repair without a running workflow, seen twice, starts again as one that needs help."""
+        for row in await asyncio.to_thread(self._claimed):
+            try:
+                running = await self._temporal.is_running(row.cluster, row.node)
+            except DaytwoError as error:
+                log.warning("%s", error)
+                return
+            if not await asyncio.to_thread(self._is_lost, row.id, running, now):
+                continue
+            run = await asyncio.to_thread(self._into_help, row.id, now)
+            await self._temporal.start(run, f"{row.node}: {run.attention}")
+
+    def _claimed(self) -> list[RepairRow]:
+        with self._store.read() as session:
+            open_rows = (col(RepairRow.open_key).is_not(None), RepairRow.state != repairs.OPENING)
+            return list(session.exec(select(RepairRow).where(*open_rows)).all())
+
+    def _is_lost(self, repair_id: str, running: bool, now: datetime) -> bool:
+        with self._store.write() as session:
+            self._guard(session)
+            row = session.get_one(RepairRow, repair_id)
+            if row.open_key is None:
+                return False
+            seen_before = row.missing_since is not None and row.missing_since < now
+            row.missing_since = None if running else row.missing_since or now
+            session.add(row)
+            return not running and seen_before
+
+    def _into_help(self, repair_id: str, now: datetime) -> Run:
+        with self._store.write() as session:
+            self._guard(session)
+            row = session.get_one(RepairRow, repair_id)
+            run = restarted_run(session, row, now)
+            session.add(_ended_from_outside(row, run, now))
+            row.state, row.state_since, row.attention = State.NEEDS_HELP, now, run.attention
+            row.revision, row.missing_since = run.revision, None
+            session.add(row)
+        return run
+
+
+def restarted_run(session: Session, row: RepairRow, now: datetime) -> Run:
+    """The run that goes on with a repair whose workflow was terminated: a person decides how."""
+    numbers = session.exec(select(RepairEventRow.number).where(RepairEventRow.repair_id == row.id)).all()
+    return Run(
+        repair_id=row.id,
+        cluster=row.cluster,
+        node=row.node,
+        state=State.NEEDS_HELP,
+        revision=row.revision + 1,
+        rung=row.rung,
+        event_number=max(numbers, default=0) + 1,
+        proposal=row.proposal,  # type: ignore[arg-type]  # pydantic reads it from JSON
+        disturbed=row.disturbed,
+        interrupted=row.disturbed,
+        attention=f"its workflow was ended from outside while it was {row.state}",
+        stamps=row.stamps,  # type: ignore[arg-type]  # pydantic reads the times from text
+        since=now,
+        restarted=True,
+    )
+
+
+def _ended_from_outside(row: RepairRow, run: Run, now: datetime) -> RepairEventRow:
+    return RepairEventRow(
+        repair_id=row.id,
+        number=run.event_number,
+        at=now,
+        event="stuck",
+        from_state=row.state,
+        to_state=State.NEEDS_HELP,
+        text=run.attention,
+    )
+
+
+def _firing_or_open(session: Session) -> list[NodeKey]:
+    firing = select(FindingRow.cluster, FindingRow.node).where(FindingRow.status == FindingStatus.FIRING)
+    opened = select(RepairRow.cluster, RepairRow.node).where(col(RepairRow.open_key).is_not(None))
+    rows = [*session.exec(firing).all(), *session.exec(opened).all()]
+    silent = session.exec(select(NodeRow.cluster, NodeRow.name).where(NodeRow.state != NodeState.HEALTHY)).all()
+    return [(cluster, node) for cluster, node in [*rows, *silent]]
+
+
+def _left_opening(session: Session, before: datetime) -> list[NodeKey]:
+    left = (RepairRow.state == repairs.OPENING, col(RepairRow.open_key).is_not(None), RepairRow.opened_at < before)
+    return [(cluster, node) for cluster, node in session.exec(select(RepairRow.cluster, RepairRow.node).where(*left)).all()]
+
+
+def _digest(looked: Looked) -> str:
+    """What a repair must hear of: the advice, the marks, the boot. Not counts, which change all the time."""
+    verdict, facts = looked.verdict, looked.situation.facts
+    parts = [verdict.kind, str(looked.situation.boot_id)]
+    if isinstance(verdict, Propose):
+        parts += [verdict.advice.action, str(verdict.advice.rung), *verdict.advice.faults]
+    if facts is not None:
+        parts += [facts.ownership, str(facts.boot_time), facts.drained_by]
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+
+
+def _transition(row: NodeRow, state: NodeState, why: str, now: datetime) -> NodeTransitionRow:
+    return NodeTransitionRow(cluster=row.cluster, node=row.name, from_state=row.state, to_state=state, why=why, at=now)

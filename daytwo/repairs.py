@@ -1,0 +1,172 @@
+"""What is written of a repair: opened, claimed, each event, the right to act, and the end. One transaction each.
+
+Called by the reconciler (open) and by activities (the rest); every function takes the caller's write session.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlmodel import Session, col, select, update
+
+from daytwo.domain import exchange as x
+from daytwo.domain.policy import Budget
+from daytwo.domain.seams import ActKind, NodeFacts
+from daytwo.domain.vocabulary import FindingStatus, State
+from daytwo.store import audit
+from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRequestRow, NodeRow, RepairEventRow, RepairRow
+
+OPENING = "opening"
+
+
+def open_row(
+    session: Session, repair_id: str, node: NodeRow, *, why: str, opened_by: str, policy_revision: int, now: datetime
+) -> RepairRow:
+    """Add the row that makes the node's repair unique; the unique `open_key` refuses a second one."""
+    row = RepairRow(
+        id=repair_id,
+        cluster=node.cluster,
+        node=node.name,
+        open_key=f"{node.cluster}/{node.name}",
+        state=OPENING,
+        state_since=now,
+        policy_revision=policy_revision,
+        opened_by=opened_by,
+        why=why,
+        opened_at=now,
+    )
+    session.add(row)
+    audit.append(session, actor=opened_by, act="open-repair", subject=repair_id, data={"node": node.name, "why": why}, now=now)
+    session.flush()
+    return row
+
+
+def claim(session: Session, ref: x.RepairRef, now: datetime) -> x.Claimed:
+    """Take the row for a workflow run; a closed or unknown repair is not owned."""
+    row = session.get(RepairRow, ref.repair_id)
+    if row is None:
+        return x.Claimed(owned=False, why=f"repair {ref.repair_id} is not in the store")
+    if row.open_key is None:
+        return x.Claimed(owned=False, why=f"repair {ref.repair_id} has ended: {row.state}")
+    row.claimed_at = now
+    if row.state == OPENING:
+        row.state, row.state_since = State.PROPOSED, now
+    session.add(row)
+    return x.Claimed(owned=True)
+
+
+def record(session: Session, event: x.RecordInput) -> bool:
+    """Write one event and the repair's state after it; `False` if this event is there already (a retry)."""
+    if session.get(RepairEventRow, (event.ref.repair_id, event.number)):
+        return False
+    row = session.get_one(RepairRow, event.ref.repair_id)
+    session.add(_event_row(event))
+    row.state, row.state_since = event.to_state, event.at
+    row.revision, row.rung, row.attention = event.revision, event.rung, event.attention
+    row.disturbed = row.disturbed or event.disturbed
+    row.stamps = {name: at.isoformat() for name, at in event.stamps.items()}
+    if event.proposal is not None:
+        row.proposal = event.proposal.model_dump(mode="json")
+        row.action, row.fault = event.proposal.action, event.proposal.fault
+    session.add(row)
+    audit.append(
+        session, actor=event.actor, act=event.event, subject=row.id, data={"to": event.to_state, "text": event.text}, now=event.at
+    )
+    touch(session, event.ref.cluster, event.ref.node)
+    return True
+
+
+def _event_row(event: x.RecordInput) -> RepairEventRow:
+    return RepairEventRow(
+        repair_id=event.ref.repair_id,
+        number=event.number,
+        at=event.at,
+        event=event.event,
+        from_state=event.from_state,
+        to_state=event.to_state,
+        actor=event.actor,
+        text=event.text,
+        data={"revision": event.revision, "rung": event.rung},
+    )
+
+
+def close(session: Session, closing: x.CloseInput) -> None:
+    """End the repair: terminal, its findings cleared by it, the right freed, open questions withdrawn, the node due."""
+    if not record(session, closing.event):
+        return
+    ref, at = closing.event.ref, closing.event.at
+    row = session.get_one(RepairRow, ref.repair_id)
+    row.open_key, row.right_taken_at, row.closed_at = None, None, at
+    row.outcome = closing.event.text
+    row.snooze_until = at + timedelta(seconds=closing.snooze_seconds) if closing.snooze_seconds else None
+    session.add(row)
+    if closing.judged_up_to:
+        _clear_findings(session, ref, closing.judged_up_to, at)
+    _void_what_is_open(session, ref, closing.event.to_state, at)
+
+
+def _clear_findings(session: Session, ref: x.RepairRef, up_to: int, at: datetime) -> None:
+    mine = (FindingRow.cluster == ref.cluster, FindingRow.node == ref.node, FindingRow.last_observation <= up_to)
+    firing = (*mine, FindingRow.status == FindingStatus.FIRING)
+    cleared = {"status": FindingStatus.CLEARED, "cleared_at": at, "cleared_by": ref.repair_id, "judged_up_to": up_to}
+    session.exec(update(FindingRow).where(*firing).values(cleared))
+    session.exec(update(FindingRow).where(*mine).values(judged_up_to=up_to))
+
+
+def _void_what_is_open(session: Session, ref: x.RepairRef, state: State, at: datetime) -> None:
+    pending = (DecisionRow.repair_id == ref.repair_id, DecisionRow.status == "pending")
+    session.exec(
+        update(DecisionRow).where(*pending).values(status="void", status_reason=f"the repair has ended: {state}", ended_at=at)
+    )
+    asked = (NodeRequestRow.repair_id == ref.repair_id, col(NodeRequestRow.state).in_(("open", "offered", "accepted")))
+    session.exec(update(NodeRequestRow).where(*asked).values(state="withdrawn", ended_at=at))
+
+
+def touch(session: Session, cluster: str, node: str) -> None:
+    """Mark a node due, so that the reconciler looks at it."""
+    this = (NodeRow.cluster == cluster, NodeRow.name == node)
+    session.exec(update(NodeRow).where(*this).values(due=NodeRow.due + 1))
+
+
+def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime) -> str:
+    """Take the permission to have one more node out. Returns why not, or nothing when it is taken.
+
+    Nodes of *others* are counted that are out for any reason, so that at least one may always be repaired. The caller's
+    write transaction is the lock.
+    """
+    row = session.get_one(RepairRow, ref.repair_id)
+    if row.right_taken_at is not None:
+        return ""
+    this = session.get_one(NodeRow, (ref.cluster, ref.node))
+    peers = session.exec(select(NodeRow).where(NodeRow.cluster == ref.cluster, NodeRow.pool == this.pool)).all()
+    acting = _acting_nodes(session, ref.cluster)
+    out = {n.name for n in peers if n.name != ref.node and (n.name in acting or is_out(n))}
+    allowed = max(1, min(int(len(peers) * budget.acting_share), budget.acting_nodes))
+    if len(out) >= allowed:
+        return f"pool {this.pool}: {len(out)} of {allowed} allowed nodes are out ({', '.join(sorted(out)[:5])})"
+    for domain in this.domains:
+        beside = sorted(n.name for n in peers if domain in n.domains and n.name in acting - {ref.node})
+        if len(beside) >= budget.acting_per_domain:
+            return f"{domain}: {beside[0]} is being repaired; {budget.acting_per_domain} at a time"
+    row.right_taken_at = now
+    session.add(row)
+    return ""
+
+
+def has_requeued(session: Session, repair_id: str) -> bool:
+    """True if a requeue of this repair was sent, or may have been: then nothing can be taken back."""
+    sent = (IntentRow.repair_id == repair_id, IntentRow.kind == ActKind.REQUEUE, col(IntentRow.tries) > 0)
+    return session.exec(select(IntentRow.id).where(*sent)).first() is not None
+
+
+def is_out(node: NodeRow) -> bool:
+    """True for a node that takes no work, for any reason; a node that cannot be read is counted as out."""
+    if node.facts is None:
+        return node.facts_at is not None
+    facts = NodeFacts.model_validate(node.facts)
+    return not facts.responding or bool({"DRAIN", "DOWN", "FAIL", "REBOOT_ISSUED"} & set(facts.states))
+
+
+def _acting_nodes(session: Session, cluster: str) -> set[str]:
+    holding = (RepairRow.cluster == cluster, col(RepairRow.right_taken_at).is_not(None), col(RepairRow.open_key).is_not(None))
+    return set(session.exec(select(RepairRow.node).where(*holding)).all())

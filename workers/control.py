@@ -1,0 +1,82 @@
+"""The control worker: polls Temporal, runs workflows and activities. Any number may run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from datetime import timedelta
+from typing import Final
+
+from temporalio.client import Client
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from activities.registry import activities_of
+from activities.world import World
+from daytwo import settings as settings_module
+from daytwo.adapters import Adapters
+from daytwo.intents import Ledger
+from daytwo.notify.log import LogNotifier
+from daytwo.settings import Settings
+from daytwo.store.engine import Store
+from daytwo.temporal import connect, register_search_attributes
+from workflows.node_repair import NodeRepair
+
+log = logging.getLogger(__name__)
+
+GRACE: Final = timedelta(seconds=20)
+"""A try under way may finish before the worker leaves: longer than the sender's deadline."""
+CACHED: Final = 1_000
+"""Open repairs kept in memory; a sandboxed one is some 175 KiB (temporal.md 2.1)."""
+PASSED_THROUGH: Final = ("daytwo", "activities", "workflows.names", "workflows.timeouts")
+STICKY: Final = timedelta(seconds=float(os.environ.get("DAYTWO_STICKY_SECONDS", "10")))
+"""How long Temporal waits for a worker that died before another one gets its workflows."""
+
+
+def build(client: Client, settings: Settings, store: Store) -> Worker:
+    """A worker for everything on the plane's task queue."""
+    adapters = Adapters(store)
+    world = World(store, adapters, Ledger(store, adapters), LogNotifier(settings.state_dir / "notices.jsonl"))
+    return Worker(
+        client,
+        task_queue=settings.task_queue,
+        workflows=[NodeRepair],
+        activities=activities_of(world),
+        workflow_runner=workflow_runner(),
+        max_cached_workflows=CACHED,
+        graceful_shutdown_timeout=GRACE,
+        sticky_queue_schedule_to_start_timeout=STICKY,
+    )
+
+
+def workflow_runner() -> SandboxedWorkflowRunner:
+    """The sandbox, with our own pure modules passed through: they are the same in every run."""
+    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH))
+
+
+async def run(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what is under way."""
+    stop = asyncio.Event()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signum, stop.set)
+    store = Store(settings.store_url)
+    await asyncio.to_thread(store.migrate)
+    client = await connect()
+    added = await register_search_attributes(client)
+    log.info("search attributes added: %s", ", ".join(added) or "none")
+    async with build(client, settings, store):
+        log.info("serving task queue %s", settings.task_queue)
+        await stop.wait()
+    store.close()
+
+
+def main() -> None:
+    """Run the control worker of this installation."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    asyncio.run(run(settings_module.load()))
+
+
+if __name__ == "__main__":
+    main()
