@@ -1,4 +1,4 @@
-"""What the agent's core needs from a node, and what passes between them. Real ones: `kernel_log`, `gpus`, `link`, `spool`.
+"""What the agent's core needs from a node, and what passes between them. Real ones: `kernel_log`, `gpus`, `link`.
 
 The simulated fleet implements the same protocols in memory. No method here blocks: what takes time is started by one
 call and collected by another, and whoever has something to collect calls the `wake` it was given.
@@ -30,7 +30,7 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True)
 class LogStatus:
-    """How well a kernel log is read. `lost` and `damaged` count records since the agent started; `error` says why not."""
+    """How well a kernel log is read. `lost` and `damaged` count since the agent started; `error` says why not."""
 
     readable: bool
     lost: int = 0
@@ -41,8 +41,11 @@ class LogStatus:
 class KernelLog(Protocol):
     """The kernel's messages of one boot."""
 
-    def start(self, position: tuple[int, ...] | None) -> None:
-        """Begin to read after `position`, or from the start of the log."""
+    def start(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+        """Begin to read after the position of the last record that was taken; `None`: from the start of the log.
+
+        `same_boot` tells whether that record was of this boot.
+        """
 
     def collect(self) -> Sequence[LogRecord]:
         """Return what came since the last call, in order."""
@@ -78,7 +81,7 @@ GpuTrouble = Literal["", "no-library", "no-driver", "hung", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """One look at all GPUs. With `trouble` the list is incomplete and says nothing of a count; `error` says what happened."""
+    """One look at all GPUs. With `trouble` the list is incomplete and no count; `error` says what happened."""
 
     gpus: tuple[GpuReading, ...] = ()
     driver: str | None = None

@@ -1,0 +1,1 @@
+"""What the agent looks at. Each check turns what was read into changes of findings and a state of its own."""
