@@ -228,7 +228,7 @@ def _read_facts(row: Mapping[str, Any]) -> NodeFacts:
         gpus_configured=row["gpus_configured"],
         reservations=tuple(row["reservations"]),
         partitions=tuple(row["partitions"]),
-        ownership=marks.ownership(row["reservations"], states, drained_by),
+        ownership=marks.ownership(row["reservations"], states, drained_by, reason),
         mark_repair_id=marks.repair_of_reservations(row["reservations"]) or drained_for,
         drained_by=drained_by,
         responding="NOT_RESPONDING" not in states,

@@ -61,7 +61,7 @@ class SlurmScheduler:
 
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes. Raises `UnknownAnswer` if a node is busy with a job that Slurm does not show."""
-        holding = [job for job in await self._jobs() if job.state in HOLDS_NODES]
+        holding = [job for job in await self._jobs() if job.state in acts.HOLDS_NODES]
         known = {facts.node: facts for facts in await self.facts()}
         for node in nodes:
             if node not in known:
@@ -146,7 +146,7 @@ def node_facts(
         gpus_configured=node.gpus,
         reservations=reservations,
         partitions=node.partitions,
-        ownership=marks.ownership(reservations, states, by),
+        ownership=marks.ownership(reservations, states, by, node.reason),
         mark_repair_id=mine or marks.repair_of_reservations(reservations),
         drained_by=by,
         responding=not states & SILENT,

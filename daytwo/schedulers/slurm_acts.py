@@ -19,6 +19,10 @@ Left = Arguments | AlreadyDone | NotOurs
 
 RESERVATION_DURATION: Final = "365-00:00:00"
 """Longer than any repair: a reservation that ends by itself would let jobs in."""
+HOLDS_NODES: Final = frozenset(
+    {"RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "STAGE_OUT", "SIGNALING", "STOPPED"}
+)
+"""States of a job in which its nodes are not free for others."""
 FRESH_BOOT: Final = timedelta(seconds=3)
 """slurmd's boot time moves by a second at first; a resume before that is undone as "unexpectedly rebooted"."""
 
@@ -102,9 +106,11 @@ def prepare_unreserve(act: Act, reservations: Mapping[str, Sequence[str]]) -> Le
 
 def prepare_requeue(act: Act, job: Workload | None) -> Left:
     """Requeue the job if it is still the same run: Slurm would kill one that already restarted elsewhere."""
-    gone = _run_has_ended(act, job)
-    if gone or job is None:
-        return AlreadyDone(proof=gone)
+    ended = _run_has_ended(act, job)
+    if ended or job is None:
+        return AlreadyDone(proof=ended)
+    if job.state == "COMPLETING":
+        return AlreadyDone(proof=f"job {job.id} is ending")
     if not (job.opted_into_requeue and job.may_requeue):
         return NotOurs(found=f"job {job.id} of {job.user} does not (or no longer) opt into a requeue")
     return ("requeue", job.id)
@@ -116,7 +122,9 @@ def _run_has_ended(act: Act, job: Workload | None) -> str:
         return f"job {act.target} is gone"
     if job.restarts != act.baseline["restarts"]:
         return f"job {job.id} was started again ({job.restarts} restarts)"
-    return "" if act.node in job.nodes else f"job {job.id} is no longer on {act.node}"
+    # An ended job is remembered for a while, with its nodes; a requeue would run it once more.
+    on_the_node = act.node in job.nodes and job.state in HOLDS_NODES
+    return "" if on_the_node else f"job {job.id} is no longer on {act.node} ({job.state})"
 
 
 def look_requeue(act: Act, job: Workload | None) -> Look:

@@ -7,7 +7,7 @@ Pure; used by the Slurm scheduler and the Slurm reboot driver. Our marks are two
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, Literal
 
 from daytwo.domain.seams import Ownership
@@ -68,7 +68,7 @@ def repair_of_reason(reason: str) -> str | None:
 
 
 def repair_of_reservations(names: Iterable[str]) -> str | None:
-    """Return the repair that made one of these reservations."""
+    """Return the repair that made the first of these reservations that is ours."""
     return next((found[1] for name in names if (found := OUR_RESERVATION.fullmatch(name))), None)
 
 
@@ -87,9 +87,11 @@ def _down_without_reason(states: Iterable[str], reason: str) -> bool:
     return not reason and "DRAIN" not in states
 
 
-def ownership(reservations: Iterable[str], states: Iterable[str], by: DrainedBy) -> Ownership:
-    """Look the node up in the truth table."""
-    return OWNERSHIP[(repair_of_reservations(reservations) is not None, "DRAIN" in states, by)]
+def ownership(reservations: Collection[str], states: Iterable[str], by: DrainedBy, reason: str) -> Ownership:
+    """Look the node up in the truth table. A reservation of another repair than the drain's does not make it whole."""
+    repair = repair_of_reason(reason) if by == "ours" else None
+    reserved = reservation_name(repair) in reservations if repair else repair_of_reservations(reservations) is not None
+    return OWNERSHIP[(reserved, "DRAIN" in states, by)]
 
 
 def adopting_reason(mark: Mark, old: str) -> str:
