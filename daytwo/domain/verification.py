@@ -1,0 +1,294 @@
+"""Is the node fit to return? Judges what its agent and its scheduler answered, by the tests that the proposal names.
+
+The activity `verify` asks the agent what `plan` says and calls `judge` until nothing is left to wait for. Unknown is
+never a pass, and no result at all is a failure. The shapes of the agent's answers are those of `daytwo.wire`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from daytwo.domain.cases import entry_of
+from daytwo.domain.policy import Policy
+from daytwo.domain.seams import NodeFacts
+from daytwo.domain.vocabulary import Frozen, Mode
+from daytwo.faults.catalogue import catalogue
+from daytwo.faults.model import VerifyTest
+
+T = VerifyTest
+Result = Literal["passed", "failed", "unknown", "untested"]
+
+OF_GPUS: Final = frozenset({T.GPU_COUNT, T.GPU_UUIDS, T.RECOVERY_ACTION_ZERO, T.NO_PENDING_REMAP, T.DRIVER})
+OF_KERNEL: Final = frozenset({T.NO_NEW_XID})
+OF_FACTS: Final = frozenset({T.SLURM_GRES})
+
+
+class Plan(Frozen):
+    """What must be asked before the tests can be judged."""
+
+    needs_gpus: bool
+    needs_kernel: bool
+    needs_facts: bool
+
+
+class Evidence(Frozen):
+    """What was answered, and what it is held against. `None` is not known.
+
+    `gpus` and `kernel` are the agent's answers to `probe-gpus` and `probe-kernel`, both of the boot `boot_id_now`.
+    `boot_expected`: the act boots the node. `same_boot_ok`: the boot of before is fine all the same. Without `acted_at`
+    nothing was done to the node, and the time of quiet counts backwards from `now`.
+    """
+
+    wanted: tuple[str, ...]
+    gpus: dict[str, Any] | None
+    kernel: dict[str, Any] | None
+    facts: NodeFacts | None
+    expected_gpus: int | None
+    known_uuids: tuple[str, ...]
+    boot_id_before: str | None
+    boot_id_now: str | None
+    boot_expected: bool
+    same_boot_ok: bool = False
+    acted_at: datetime | None
+    now: datetime
+    fault: str
+    entities: tuple[str, ...] = ()
+
+
+class TestResult(Frozen):
+    """One test. `text` says what was found."""
+
+    __test__ = False  # not a class of tests, whatever pytest makes of its name
+
+    name: str
+    result: Result
+    text: str
+
+
+class Verification(Frozen):
+    """The outcome. `still_faulty` names the tests that show a fault; empty and not passed, a person must look.
+
+    `untested` are tests that daytwo cannot run yet. `wait_seconds` is above 0 while the quiet time runs.
+    """
+
+    results: tuple[TestResult, ...]
+    passed: bool
+    still_faulty: tuple[str, ...]
+    untested: tuple[str, ...]
+    summary: str
+    wait_seconds: float = 0.0
+
+
+def plan(tests: Iterable[str]) -> Plan:
+    """Say what must be asked for these tests."""
+    names = set(tests)
+    return Plan(
+        needs_gpus=bool(names & OF_GPUS),
+        needs_kernel=bool(names & (OF_KERNEL | {T.BOOT_ID})),
+        needs_facts=bool(names & OF_FACTS),
+    )
+
+
+def judge(evidence: Evidence, policy: Policy | None = None) -> Verification:
+    """Judge every test that was wanted. Never raises: an answer that cannot be read is unknown."""
+    bench = _Bench(evidence, policy or Policy())
+    results = tuple(bench.run(name) for name in dict.fromkeys(evidence.wanted))
+    by_result = {kind: tuple(r.name for r in results if r.result == kind) for kind in ("failed", "unknown", "untested")}
+    passed = any(r.result == "passed" for r in results) and not by_result["failed"] and not by_result["unknown"]
+    still_faulty = tuple(name for name in by_result["failed"] if name != T.BOOT_ID)
+    return Verification(
+        results=results,
+        passed=passed,
+        still_faulty=still_faulty,
+        untested=by_result["untested"],
+        summary=_summary(results, by_result["untested"], evidence.fault),
+        wait_seconds=0.0 if by_result["failed"] else bench.wait_seconds,
+    )
+
+
+def _summary(results: tuple[TestResult, ...], untested: tuple[str, ...], fault: str) -> str:
+    ran = [r for r in results if r.result != "untested"]
+    parts = [f"{sum(r.result == 'passed' for r in ran)} of {len(ran)} tests for {fault} passed"]
+    parts += [f"{r.result}: {r.name} ({r.text})" for r in ran if r.result != "passed"]
+    if untested:
+        parts.append(f"returned untested: {', '.join(untested)}")
+    return "; ".join(parts)
+
+
+class _Reading(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Gpu(_Reading):
+    index: int | None = None
+    uuid: str | None = None
+    ok: bool
+    error: str | None = None
+    recovery_action: int | None = None
+    remap_pending: bool | None = None
+    remap_failed: bool | None = None
+    unsupported: tuple[str, ...] = ()
+
+
+class _Gpus(_Reading):
+    gpus: tuple[_Gpu, ...]
+    driver: str | None = None
+    error: str | None = None
+    expected: int | None = None
+
+
+class _Xid(_Reading):
+    xid: int
+    pci: str | None = None
+    age_seconds: float
+
+
+class _Kernel(_Reading):
+    boot_id: str | None = None
+    uptime_seconds: float | None = None
+    readable: bool
+    xids: tuple[_Xid, ...] = ()
+
+
+M = TypeVar("M", bound=_Reading)
+Said = tuple[Result, str]
+
+
+class _Bench:
+    """The tests, over one set of answers."""
+
+    def __init__(self, evidence: Evidence, policy: Policy) -> None:
+        self.evidence, self.policy = evidence, policy
+        self.gpus = _read(_Gpus, evidence.gpus)
+        self.kernel = _read(_Kernel, evidence.kernel)
+        self.wait_seconds = 0.0
+        self._tests: dict[str, Callable[[], Said]] = {
+            T.BOOT_ID: self._boot_id,
+            T.GPU_COUNT: self._gpu_count,
+            T.GPU_UUIDS: self._gpu_uuids,
+            T.RECOVERY_ACTION_ZERO: self._recovery_action_zero,
+            T.NO_PENDING_REMAP: self._no_pending_remap,
+            T.NO_NEW_XID: self._no_new_xid,
+            T.SLURM_GRES: self._slurm_gres,
+            T.DRIVER: self._driver,
+        }
+
+    def run(self, name: str) -> TestResult:
+        test = self._tests.get(name)
+        result, text = test() if test else ("untested", "daytwo cannot run it yet")
+        return TestResult(name=name, result=result, text=text)
+
+    def _boot_id(self) -> Said:
+        before, now = self.evidence.boot_id_before, self.evidence.boot_id_now
+        if now is None:
+            return "unknown", "the agent has not said in which boot it runs"
+        if self.kernel and self.kernel.boot_id not in (None, now):
+            return "unknown", f"the answers are of two boots, {self.kernel.boot_id} and {now}"
+        if not self.evidence.boot_expected or self.evidence.same_boot_ok:
+            return "passed", f"it runs in boot {now}"
+        if before is None:
+            return "unknown", "the boot before the act is not known"
+        return ("failed", f"still in boot {now}") if now == before else ("passed", f"boot {before} became {now}")
+
+    def _expected(self) -> int | None:
+        if self.evidence.expected_gpus is not None:
+            return self.evidence.expected_gpus
+        if self.evidence.known_uuids:
+            return len(self.evidence.known_uuids)
+        return self.gpus.expected if self.gpus else None
+
+    def _gpu_count(self) -> Said:
+        if self.gpus is None:
+            return "unknown", "the GPUs were not read"
+        if self.gpus.error:
+            return "failed", self.gpus.error
+        expected, answer = self._expected(), sum(gpu.ok for gpu in self.gpus.gpus)
+        if expected is None:
+            return "unknown", f"{answer} GPUs answer, and nobody has said how many there should be"
+        return ("passed" if answer == expected else "failed"), f"{answer} of {expected} GPUs answer"
+
+    def _gpu_uuids(self) -> Said:
+        if self.gpus is None:
+            return "unknown", "the GPUs were not read"
+        known = set(self.evidence.known_uuids)
+        if not known and self._expected() != 0:
+            return "unknown", "which GPUs the node had before is not known"
+        missing = sorted(known - {gpu.uuid for gpu in self.gpus.gpus if gpu.ok})
+        return ("failed", f"missing: {', '.join(missing)}") if missing else ("passed", "the GPUs of before")
+
+    def _recovery_action_zero(self) -> Said:
+        return self._of_each_gpu(lambda gpu: (("recovery_action", gpu.recovery_action),), "asks for nothing")
+
+    def _no_pending_remap(self) -> Said:
+        return self._of_each_gpu(
+            lambda gpu: (("remap_pending", gpu.remap_pending), ("remap_failed", gpu.remap_failed)), "no remap is due"
+        )
+
+    def _of_each_gpu(self, read: Callable[[_Gpu], tuple[tuple[str, int | None], ...]], good: str) -> Said:
+        """Every reading of every GPU must be there and 0. What a device does not have is not unknown."""
+        if self.gpus is None or (not self.gpus.gpus and self._expected() is None):
+            return "unknown", "the GPUs were not read"
+        if not self.gpus.gpus and self._expected() != 0:
+            return "failed", "no GPU answers"
+        readings = [(gpu, name, value) for gpu in self.gpus.gpus for name, value in read(gpu)]
+        bad = [f"GPU {gpu.index}: {name} {int(value)}" for gpu, name, value in readings if value]
+        if bad:
+            return "failed", ", ".join(bad)
+        unread = [
+            f"GPU {g.index}: {name}" for g, name, value in readings if value is None and name not in g.unsupported
+        ]
+        return ("unknown", f"not read: {', '.join(unread)}") if unread else ("passed", good)
+
+    def _no_new_xid(self) -> Said:
+        kernel = self.kernel
+        if kernel is None or not kernel.readable or kernel.uptime_seconds is None:
+            return "unknown", "the kernel log was not read"
+        window = self._seconds_to_count(kernel.uptime_seconds)
+        new = sorted({x.xid for x in kernel.xids if x.age_seconds <= window and self._asks(x.xid)})
+        if new:
+            return "failed", f"since then: {', '.join(f'Xid {xid}' for xid in new)}"
+        self.wait_seconds = max(0.0, self.policy.verify.quiet_seconds - window)
+        return ("unknown", "wait") if self.wait_seconds else ("passed", f"quiet for {int(window)} s")
+
+    def _seconds_to_count(self, uptime: float) -> float:
+        """How far back an Xid counts: to the act, and never beyond the boot."""
+        if self.evidence.acted_at is None:
+            return min(uptime, self.policy.verify.quiet_seconds)
+        return max(0.0, min(uptime, (self.evidence.now - self.evidence.acted_at).total_seconds()))
+
+    def _asks(self, xid: int) -> bool:
+        return self.policy.rule_for(entry_of(catalogue(), f"xid-{xid}")).mode in (Mode.RECOMMEND, Mode.AUTO)
+
+    def _slurm_gres(self) -> Said:
+        facts = self.evidence.facts
+        if facts is None or not facts.responding:
+            return "unknown", "the scheduler has not heard of the node"
+        if facts.gpus_configured is None and facts.gpus is None and not self._expected():
+            return "passed", "the scheduler counts no GPUs here"
+        if facts.gpus is None or facts.gpus_configured is None:
+            return "unknown", "the scheduler does not say how many GPUs it sees"
+        enough = facts.gpus >= facts.gpus_configured
+        return ("passed" if enough else "failed"), f"{facts.gpus} of {facts.gpus_configured} configured GPUs"
+
+    def _driver(self) -> Said:
+        if self.gpus is None:
+            return "unknown", "the GPUs were not read"
+        if self.gpus.error:
+            return "failed", self.gpus.error
+        if self.gpus.driver or self._expected() == 0:
+            return "passed", self.gpus.driver or "no GPU, no driver"
+        return "unknown", "the driver's version was not read"
+
+
+def _read(model: type[M], answer: dict[str, Any] | None) -> M | None:
+    """An answer that cannot be read is an answer that is missing."""
+    if answer is None:
+        return None
+    try:
+        return model.model_validate(answer)
+    except ValidationError:
+        return None
