@@ -11,14 +11,12 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-FILE_NAME = "notices.jsonl"
-
 
 class LogNotifier:
-    """The `Notifier` that is always there. Notices are appended to `notices.jsonl` in the state folder."""
+    """The `Notifier` that is always there. Notices are appended to the file `path`, `notices.jsonl` in the state folder."""
 
-    def __init__(self, state_dir: Path) -> None:
-        self.path = state_dir / FILE_NAME
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     async def tell(self, subject: str, text: str, *, urgent: bool) -> None:
         """Log one message and append it to the file. Raises `OSError` only when the file cannot be written."""

@@ -7,14 +7,12 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, select
 
-from daytwo.domain.definition import ClusterDefinition
-from daytwo.domain.errors import BadInput, NotFound, Refused
-from daytwo.domain.policy import Policy
+from daytwo.domain.errors import BadInput, NotFound
+from daytwo.service.administration import check_all
 from daytwo.service.decisions import Identity
 from daytwo.service.models import FreezeView
 from daytwo.service.reads.lookup import find_cluster, find_node
 from daytwo.service.reads.plane import freeze_view
-from daytwo.service.rights import NotAllowed, may_administer
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.tables import ClusterRow, FreezeRow, NodeRow
@@ -84,11 +82,7 @@ def _check_may_thaw(session: Session, asker: Identity, scope: str, owner: str) -
     cluster = scope.partition("/")[0]
     found = select(ClusterRow)
     rows = session.exec(found if scope == EVERYTHING else found.where(ClusterRow.name == cluster)).all()
-    policies: list[Policy | None] = [ClusterDefinition.model_validate(row.definition).policy for row in rows]
-    for policy in policies or [None]:
-        verdict = may_administer(policy, asker.actor, owner=owner)
-        if isinstance(verdict, NotAllowed):
-            raise Refused(verdict.why)
+    check_all(asker, rows, owner)
 
 
 def _nodes_in(scope: str) -> list[ColumnElement[bool]]:

@@ -91,8 +91,9 @@ class CheckRun(Frozen):
 
 
 class RepairDetail(RepairSummary):
-    """Everything known of one repair; the newest 200 rows of each kind."""
+    """Everything known of one repair, at most 200 rows of each kind. `message`: the proposal as people are told it."""
 
+    message: str
     proposal: dict[str, Any] | None
     stamps: dict[str, str]
     opened_by: str

@@ -6,8 +6,9 @@ import asyncio
 
 from fastapi import APIRouter
 
+from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.vocabulary import Decision, Frozen
-from daytwo.service import freezes, models
+from daytwo.service import administration, freezes, models
 from daytwo.service.decisions import DecisionRequest, decide
 from daytwo.service.plane import AskerDep, PlaneDep
 
@@ -19,6 +20,12 @@ class ScopeRequest(Frozen):
 
     scope: str
     reason: str = ""
+
+
+class TokenRequest(Frozen):
+    """Which node: `node` or `cluster/node`."""
+
+    node: str
 
 
 @router.post("/decisions", tags=["repairs"], status_code=202)
@@ -40,3 +47,15 @@ def thaw(plane: PlaneDep, asker: AskerDep, request: ScopeRequest) -> models.Page
     """End the freezes of exactly this scope."""
     ended = freezes.thaw(plane.store, asker, request.scope, reason=request.reason, owner=plane.owner, now=plane.clock())
     return models.Page(items=ended)
+
+
+@router.post("/clusters", tags=["clusters"])
+def apply_cluster(plane: PlaneDep, asker: AskerDep, definition: ClusterDefinition) -> models.ClusterView:
+    """Declare a cluster, or change it."""
+    return administration.apply_cluster(plane.store, asker, definition, owner=plane.owner, now=plane.clock())
+
+
+@router.post("/tokens", tags=["nodes"], status_code=201)
+def issue_token(plane: PlaneDep, asker: AskerDep, request: TokenRequest) -> models.TokenIssued:
+    """Issue a token for a node's agent; it is shown this once."""
+    return administration.issue(plane.store, asker, request.node, owner=plane.owner, now=plane.clock())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from daytwo.service.reads.lookup import find_cluster, find_node, find_repair
 from daytwo.service.reads.nodes import findings, node, nodes
 from daytwo.service.reads.paging import MOST, Filter
-from daytwo.service.reads.plane import audit_rows, audit_verdict, clusters, fault, faults, freezes, status
+from daytwo.service.reads.plane import audit_rows, audit_verdict, cluster, clusters, fault, faults, freezes, status
 from daytwo.service.reads.repairs import progress, repair, repairs
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Filter",
     "audit_rows",
     "audit_verdict",
+    "cluster",
     "clusters",
     "fault",
     "faults",

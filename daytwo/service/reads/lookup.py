@@ -40,7 +40,7 @@ def find_cluster(session: Session, name: str) -> ClusterRow:
 
 
 def known_words(states: tuple[str, ...], allowed: Iterable[StrEnum | str]) -> tuple[str, ...]:
-    """Return `states` if all are allowed, because a misspelt filter must not look like an empty list. Else `BadInput`."""
+    """Return `states` if all are allowed, else raise `BadInput`: a misspelt filter must not look like an empty list."""
     words = [str(word) for word in allowed]
     for state in states:
         if state not in words:

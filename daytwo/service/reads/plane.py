@@ -21,6 +21,7 @@ from daytwo.service.models import (
     Page,
     Status,
 )
+from daytwo.service.reads.lookup import find_cluster
 from daytwo.service.reads.paging import Filter, page, row_number, view
 from daytwo.store import audit
 from daytwo.store.tables import AuditRow, ClusterRow, DecisionRow, FindingRow, FreezeRow, LeaseRow, NodeRow, RepairRow
@@ -54,6 +55,12 @@ def clusters(session: Session, wanted: Filter) -> Page[ClusterView]:
     rows = session.exec(found).all()
     counts = _nodes_by_state(session)
     return page(rows, wanted.limit, view=lambda r: view(ClusterView, r, nodes=counts[r.name]), key=lambda r: r.name)
+
+
+def cluster(session: Session, name: str) -> ClusterView:
+    """One declared cluster. Raises `NotFound`."""
+    row = find_cluster(session, name)
+    return view(ClusterView, row, nodes=_nodes_by_state(session)[row.name])
 
 
 def freezes(session: Session, wanted: Filter) -> Page[FreezeView]:

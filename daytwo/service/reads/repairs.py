@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import ValidationError
 from sqlmodel import Session, col, select
 
+from daytwo.domain.message import as_text
+from daytwo.domain.proposal import Proposal
 from daytwo.domain.vocabulary import Decision, State
 from daytwo.service.decisions import as_decision
 from daytwo.service.models import (
@@ -49,6 +52,7 @@ def repair(session: Session, repair_id: str) -> RepairDetail:
     row = find_repair(session, repair_id)
     return RepairDetail(
         **summary(row).model_dump(),
+        message=_message(row),
         proposal=row.proposal,
         stamps=row.stamps,
         opened_by=row.opened_by,
@@ -74,6 +78,16 @@ def summary(row: RepairRow) -> RepairSummary:
     proposal: dict[str, Any] = row.proposal or {}
     said = {"title": proposal.get("title", ""), "severity": proposal.get("severity", "")}
     return view(RepairSummary, row, open=row.open_key is not None, **said)
+
+
+def _message(row: RepairRow) -> str:
+    if row.proposal is None:
+        return ""
+    try:
+        return as_text(Proposal.model_validate(row.proposal))
+    except ValidationError:
+        # A proposal of an older version that lacks a field must not hide the repair.
+        return str(row.proposal.get("title", ""))
 
 
 def _last_events(session: Session, repair_id: str) -> tuple[RepairEvent, ...]:

@@ -1,0 +1,97 @@
+"""The CLI's side of the service's Unix socket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import click
+
+from daytwo import settings
+from daytwo.cli import exit_codes
+from daytwo.cli.failure import Failure, from_problem
+
+ANSWER_SECONDS = 20.0
+NEXT = {
+    "/v1/repairs": "daytwo repairs list",
+    "/v1/nodes": "daytwo nodes list",
+    "/v1/tokens": "daytwo nodes list",
+    "/v1/faults": "daytwo faults list",
+    "/v1/findings": "daytwo findings list",
+    "/v1/freezes": "daytwo clusters list",
+    "/v1/thaws": "daytwo freeze --list",
+    "/v1/clusters": "daytwo clusters list",
+}
+HELP = "daytwo help exit-codes"
+
+
+class Service:
+    """A connection to the service. Every call raises `Failure` with the exit code that the service named."""
+
+    def __init__(self, socket: Path) -> None:
+        # Imported here: httpx costs more than all of `--help`.
+        import ssl
+
+        import httpx
+
+        self.socket = socket
+        self._unreachable: type[Exception] = httpx.TransportError
+        self._http = httpx.Client(
+            # A socket needs no certificates; loading the system's would take longer than the call.
+            transport=httpx.HTTPTransport(uds=str(socket), verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)),
+            base_url="http://daytwo",
+            timeout=ANSWER_SECONDS,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._http.close()
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Read; `None` and empty values are left out of the query. `wait` prolongs the time allowed."""
+        asked = {name: value for name, value in query.items() if value not in (None, (), "", False)}
+        return self._call("GET", path, params=asked, timeout=ANSWER_SECONDS + float(query.get("wait") or 0))
+
+    def post(self, path: str, body: dict[str, Any], following: str | None = None) -> Any:
+        """Write; `following` is the command to try next when it fails."""
+        return self._call("POST", path, json=body, following=following)
+
+    def _call(self, method: str, path: str, *, following: str | None = None, **more: Any) -> Any:
+        try:
+            answer = self._http.request(method, path, **more)
+        except self._unreachable as error:
+            raise _away(self.socket, error) from error
+        if answer.is_success:
+            return answer.json()
+        raise from_problem(_body(answer), following or _following(path))
+
+
+def connect() -> Service:
+    """The service that this command's options and environment point to."""
+    given = click.get_current_context().find_root().obj["socket"]
+    return Service(given or settings.load().service_socket)
+
+
+def _body(answer: Any) -> dict[str, Any]:
+    try:
+        body = answer.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _following(path: str) -> str:
+    return next((command for prefix, command in NEXT.items() if path.startswith(prefix)), HELP)
+
+
+def _away(socket: Path, error: Exception) -> Failure:
+    why = "There is no such socket." if not socket.exists() else f"{type(error).__name__}: {error}"
+    return Failure(
+        f"the service does not answer on {socket}",
+        why=why,
+        following="daytwo up (this machine), or DAYTWO_STATE_DIR=… / --socket … (another installation)",
+        exit_code=exit_codes.UNREACHABLE,
+    )

@@ -1,0 +1,34 @@
+"""A group whose commands are loaded when they are called: `--help` reads a table and imports nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """`table` maps each command to where it is (`module:attribute`) and to its one line of help."""
+
+    def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]] | None = None, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.table = dict(table or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of the table."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        if cmd_name not in self.table:
+            return None
+        module, _, attribute = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table without importing any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])

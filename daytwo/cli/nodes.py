@@ -1,0 +1,112 @@
+"""`daytwo nodes`: the machines, and the tokens of their agents."""
+
+from __future__ import annotations
+
+import click
+
+from daytwo.cli import options, output
+from daytwo.cli.client import connect
+from daytwo.cli.output import Column, Item, cell, moment, since
+
+COLUMNS = (
+    Column("NODE", lambda n: f"{n['cluster']}/{n['name']}"),
+    Column("STATE", lambda n: n["state"], state=True),
+    Column("SINCE", lambda n: since(n["state_since"])),
+    Column("HEARD", lambda n: since(n["last_heard_at"])),
+    Column("FIRING", lambda n: n["firing"]),
+    Column("REPAIR", lambda n: n["repair"]),
+    Column("WHY", lambda n: n["state_why"]),
+)
+
+
+@click.group()
+def nodes() -> None:
+    """The nodes: their state, and tokens for their agents."""
+
+
+@nodes.command("list")
+@options.states("Only nodes in this state: healthy, booting, unhealthy, pending, paused, unknown.")
+@options.cluster
+@options.page
+@options.output
+def list_nodes(form: str, **wanted: object) -> None:
+    """List nodes by cluster and name."""
+    with connect() as service:
+        page = service.get("/v1/nodes", **wanted)
+    output.show_list(page, form, COLUMNS, full_name)
+
+
+@nodes.command("show")
+@click.argument("node")
+@options.output
+def show_node(node: str, form: str) -> None:
+    """Show one node, named `node` or `cluster/node`."""
+    with connect() as service:
+        found = service.get(f"/v1/nodes/{node}")
+    output.show_one(found, form, as_text, full_name(found))
+
+
+@nodes.command("token")
+@click.argument("node")
+@options.output
+def token(node: str, form: str) -> None:
+    """Issue a token for a node's agent. It is shown once; older ones stop working when the node uses this one.
+
+    \b
+      daytwo nodes token gpu-07 > token && scp token gpu-07:/etc/daytwo/token
+    """
+    with connect() as service:
+        issued = service.post("/v1/tokens", {"node": node})
+    output.show_one(issued, form, lambda found: str(found["token"]), f"{issued['cluster']}/{issued['node']}")
+
+
+def full_name(node: Item) -> str:
+    """`cluster/node`, which every command accepts."""
+    return f"{node['cluster']}/{node['name']}"
+
+
+def as_text(node: Item) -> str:
+    """A node for people: what it is, what is wrong with it, what happened to it."""
+    lines = [
+        f"{cell(full_name(node))}  {_state(node)}  {cell(node['state_why'])}",
+        f"  role {cell(node['role'])}, pool {cell(node['pool'])}, domains {cell(node['domains'])}",
+        f"  agent {cell(node['agent_version'])}, boot {cell(node['boot_id'])}, {_heard(node)}",
+        f"  GPUs expected {cell(node['expected_gpus'])}",
+        f"  scheduler says {_facts(node)}",
+    ]
+    if node["repair"]:
+        lines.append(f"  repair {node['repair']}: daytwo repairs show {node['repair']}")
+    lines += [f"  check {cell(name)}: {cell(state)}" for name, state in node["checks"].items()]
+    lines += ["", "findings:", *(_finding(each) for each in node["findings"])] if node["findings"] else []
+    lines += ["", "history:", *(_transition(each) for each in node["transitions"])] if node["transitions"] else []
+    lines += ["", "repairs:", *(_repair(each) for each in node["repairs"])] if node["repairs"] else []
+    return "\n".join(lines)
+
+
+def _heard(node: Item) -> str:
+    return f"heard {since(node['last_heard_at'])} ago" if node["last_heard_at"] else "never heard"
+
+
+def _state(node: Item) -> str:
+    return f"{output.with_glyph(node['state'])} for {since(node['state_since'])}"
+
+
+def _facts(node: Item) -> str:
+    facts = node["facts"]
+    if not facts:
+        return "nothing that could be read"
+    return f"{cell(facts.get('states'))}, reason {cell(facts.get('reason'))}, read {since(node['facts_at'])} ago"
+
+
+def _finding(each: Item) -> str:
+    ends = f", cleared by {cell(each['cleared_by'])} {since(each['cleared_at'])} ago" if each["cleared_at"] else ""
+    what = f"{output.with_glyph(each['status'])} {cell(each['fault'])} on {cell(each['entity'])}"
+    return f"  {what}, {each['count']}×, last {since(each['last_seen'])} ago{ends}"
+
+
+def _transition(each: Item) -> str:
+    return f"  {moment(each['at'])}  {cell(each['from_state'])} → {cell(each['to_state'])}  {cell(each['why'])}"
+
+
+def _repair(each: Item) -> str:
+    return f"  {each['id']}  {output.with_glyph(each['state'])}  {cell(each['action'])} for {cell(each['fault'])}"

@@ -1,0 +1,54 @@
+"""Follows a repair, one plain line an event."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+
+import click
+
+from daytwo.cli import exit_codes, output
+from daytwo.cli.client import Service
+from daytwo.cli.failure import Failure
+from daytwo.cli.repair_text import event_line
+
+WAIT_SECONDS: Final = 20
+
+
+def follow(service: Service, repair: str, seconds: int | None) -> int:
+    """Print events until the repair ends. Returns 0 or 1; raises `Failure` with 6 when `seconds` have passed."""
+    end = None if seconds is None else time.monotonic() + seconds
+    seen, state = 0, ""
+    while True:
+        left = WAIT_SECONDS if end is None else max(0.0, min(WAIT_SECONDS, end - time.monotonic()))
+        found = service.get(f"/v1/repairs/{repair}/progress", after=seen, wait=left)
+        for event in found["events"]:
+            click.echo(event_line(event))
+            seen = event["number"]
+        if not found["open"] and not found["events"]:
+            return _ended(found)
+        state = _say_if_waiting(found, state)
+        if end is not None and time.monotonic() >= end:
+            raise _late(found, seconds)
+
+
+def _say_if_waiting(found: dict[str, Any], before: str) -> str:
+    state = str(found["state"])
+    if state != before and state in ("proposed", "needs-help", "held"):
+        output.note(f"It waits for a person ({state}): daytwo repairs show {found['id']}")
+    return state
+
+
+def _ended(found: dict[str, Any]) -> int:
+    outcome = f": {output.clean(found['outcome'])}" if found["outcome"] else ""
+    click.echo(f"{output.with_glyph(found['state'])}{outcome}")
+    return exit_codes.OK if found["state"] == "succeeded" else exit_codes.FAILED
+
+
+def _late(found: dict[str, Any], seconds: int | None) -> Failure:
+    return Failure(
+        f"repair {found['id']} has not ended after {seconds} s; it is {found['state']}",
+        why="Repairs take as long as jobs, boots and tests do.",
+        following=f"daytwo repairs watch {found['id']}",
+        exit_code=exit_codes.TIMED_OUT,
+    )

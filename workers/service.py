@@ -1,0 +1,71 @@
+"""The service for people, as a process: `python -m workers.service`, until SIGTERM or SIGINT.
+
+It answers without Temporal too: what is decided then waits in the store, and the reconciler delivers it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+
+from daytwo import settings as settings_module
+from daytwo.domain.errors import DaytwoError
+from daytwo.service.app import create_app
+from daytwo.service.local_socket import actor_of, listen, server
+from daytwo.settings import Settings
+from daytwo.store.engine import Store
+from daytwo.temporal import Repairs, TemporalDelivery, connect
+
+log = logging.getLogger(__name__)
+
+
+class WhenTemporalAnswers:
+    """A `Delivery` that connects when it is first needed, and again until that has worked."""
+
+    def __init__(self, store: Store, task_queue: str) -> None:
+        self._store = store
+        self._task_queue = task_queue
+        self._connecting = asyncio.Lock()
+        self._delivery: TemporalDelivery | None = None
+
+    async def deliver(self, decision_id: str) -> None:
+        """Hand one decision to its repair. Raises `Unreachable` or `NotFound`."""
+        async with self._connecting:
+            if self._delivery is None:
+                self._delivery = TemporalDelivery(self._store, Repairs(await connect(), self._task_queue))
+        await self._delivery.deliver(decision_id)
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until a signal. Raises `Refused` when another service has the socket."""
+    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = Store(settings.store_url)
+    try:
+        await asyncio.to_thread(store.migrate)
+        delivery = WhenTemporalAnswers(store, settings.task_queue)
+        app = create_app(store, delivery=delivery, owner=actor_of(os.geteuid()))
+        bound = listen(settings.service_socket)
+        log.info("serving people on %s", settings.service_socket)
+        await server(app).serve(sockets=[bound])
+    finally:
+        store.close()
+
+
+def main() -> int:
+    """Run the service of this installation; return the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        asyncio.run(serve(settings_module.load()))
+    except DaytwoError as error:
+        sys.stderr.write(f"service: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        # uvicorn stops in order on SIGINT and raises the signal again afterwards.
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
