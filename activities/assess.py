@@ -1,4 +1,4 @@
-"""Looks again: loads everything, asks triage, and says whether the proposal still stands. Its result is frozen in history."""
+"""Looks again: loads everything, asks triage, and says whether the proposal still stands."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from daytwo.domain.errors import TryAgain
 from daytwo.domain.exchange import AssessInput, Assessment
 from daytwo.domain.policy import Policy, Timing
 from daytwo.domain.proposal import Proposal, build_proposal, has_grown
-from daytwo.domain.repair_states import State
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Verdict, triage
-from daytwo.domain.vocabulary import Action, Clears, FindingStatus, Workload
+from daytwo.domain.vocabulary import Action, Clears, FindingStatus, State, Workload
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.situations import load_situation, node_row
 from daytwo.store.tables import FindingRow
@@ -27,6 +26,9 @@ from daytwo.store.tables import FindingRow
 BOOT_SLACK: Final = timedelta(seconds=2)
 """Slurm's boot time moves by a second while slurmd starts (slurm-lab.md, trap 10)."""
 RETRY_SECONDS: Final = 5.0
+
+
+Answer = tuple[NodeFacts | None, tuple[Workload, ...] | None]
 
 
 class Seen(NamedTuple):
@@ -47,18 +49,16 @@ class AssessActivities:
     async def assess(self, arg: AssessInput) -> Assessment:
         """Look at the node as it is now; raises nothing for a scheduler that is away: that is `unknown`."""
         cluster = await self._world.cluster(arg.ref)
-        facts, workloads = await self._ask_scheduler(cluster, arg.ref.node)
+        answer = facts, workloads = await self._ask_scheduler(cluster, arg.ref.node)
         now = self._world.now()
-        seen = await self._world.read(lambda s: _look(s, arg, cluster, facts, workloads, now))
-        answer = _answer(arg, seen, cluster.definition.policy, now)
+        seen = await self._world.read(lambda s: _look(s, arg, cluster, answer, now))
+        assessed = _answer(arg, seen, cluster.definition.policy, now)
         about = {"marks": _marks(arg, facts), "booted": _booted(arg, seen.situation), "idle": _idle(facts, workloads)}
-        if facts is None and arg.state is not State.PROPOSED:
+        if facts is None and arg.proposal is not None:
             return Assessment(outcome="unknown", why="the scheduler does not answer", wait_seconds=RETRY_SECONDS)
-        return answer.model_copy(update=about)
+        return assessed.model_copy(update=about)
 
-    async def _ask_scheduler(
-        self, cluster: Cluster, node: str
-    ) -> tuple[NodeFacts | None, tuple[Workload, ...] | None]:
+    async def _ask_scheduler(self, cluster: Cluster, node: str) -> tuple[NodeFacts | None, tuple[Workload, ...] | None]:
         try:
             facts = await cluster.scheduler.node(node)
             return facts, await cluster.scheduler.workloads([node])
@@ -66,22 +66,15 @@ class AssessActivities:
             return None, None
 
 
-def _look(
-    session: Session,
-    arg: AssessInput,
-    cluster: Cluster,
-    facts: NodeFacts | None,
-    workloads: tuple[Workload, ...] | None,
-    now: datetime,
-) -> Seen:
+def _look(session: Session, arg: AssessInput, cluster: Cluster, answer: Answer, now: datetime) -> Seen:
     node = node_row(session, arg.ref.cluster, arg.ref.node)
     situation = load_situation(
         session,
         node,
         cluster.definition,
         policy_revision=cluster.policy_revision,
-        facts=facts,
-        workloads=workloads,
+        facts=answer[0],
+        workloads=answer[1],
         now=now,
     )
     mine = (FindingRow.cluster == node.cluster, FindingRow.node == node.name)
@@ -141,6 +134,7 @@ def _proposal(arg: AssessInput, seen: Seen, verdict: Propose, now: datetime) -> 
         last_observation=seen.last_observation,
         contain=verdict.contain,
         now=now,
+        rules_fired=verdict.rules,
     )
     if arg.proposal is None or arg.disturbed:
         return built

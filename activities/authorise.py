@@ -43,7 +43,7 @@ class AuthoriseActivities:
 
     @implements(do.WRITE_CLAIM)
     async def write_claim(self, arg: WriteClaimInput) -> ClaimWritten:
-        """Write the row of a claim made in the Temporal UI: identity claimed, not proven. Without what it needs: none."""
+        """Write the row of a claim made in the Temporal UI: identity claimed, not proven; none if it lacks a thing."""
         if problem := _claim_problem(arg):
             return ClaimWritten(problem=problem)
         now = self._world.now()
@@ -150,7 +150,7 @@ def _impossible(action: Action | None, row: DecisionRow, cluster: Cluster) -> st
     kind = ACT_OF.get(action)
     if action in NEEDS_NO_DRIVER or (kind and cluster.driver_for(kind)):
         return ""
-    able = sorted(a.value for a, k in ACT_OF.items() if cluster.driver_for(k)) + ["remove"]
+    able = [*sorted(a.value for a, k in ACT_OF.items() if cluster.driver_for(k)), "remove"]
     return f"no hardware driver of {cluster.definition.name} can {action}; it can {', '.join(able)} (--action)"
 
 
@@ -188,7 +188,9 @@ def _write_claim(session: Session, arg: WriteClaimInput, now: datetime) -> str:
     if session.get(DecisionRow, ident) is None:
         session.add(_claim_row(ident, claim, now))
         told = {"decision": ident, "who": claim.who, "reason": claim.reason}
-        audit.append(session, actor=_claimed_actor(claim), act=claim.name, subject=arg.ref.repair_id, data=told, now=now)
+        audit.append(
+            session, actor=_claimed_actor(claim), act=claim.name, subject=arg.ref.repair_id, data=told, now=now
+        )
     return ident
 
 

@@ -26,7 +26,7 @@ class HardwareActivities:
 
     @implements(do.ACT)
     async def act(self, arg: StepInput) -> StepDone:
-        """Carry the approved action out, once, and wait for its proof. Raises `Failed` when the policy's time is over."""
+        """Carry the approved action out, once, and wait for its proof; `Failed` when the policy's time is over."""
         cluster = await self._world.cluster(arg.ref)
         kind, driver = _driver(cluster, arg)
         act = await self._intended(arg, kind, driver)

@@ -1,4 +1,4 @@
-"""The tests before a node returns: asks its agent, reads the scheduler, and lets the domain judge. Unknown is not a pass."""
+"""The tests before a node returns: asks its agent, reads the scheduler, and lets the domain judge."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from datetime import timedelta
 from typing import Any, Final
 
+from daytwo.domain.verification import Evidence, Verification, judge, plan
 from sqlmodel import Session, col, select
 
 from activities import signatures as do
@@ -18,7 +19,6 @@ from daytwo.domain.errors import NotYet, TryAgain
 from daytwo.domain.exchange import StepInput, Verified
 from daytwo.domain.ids import new_id
 from daytwo.domain.seams import NodeFacts
-from daytwo.domain.verification import Evidence, Verification, judge, plan
 from daytwo.store.situations import node_row
 from daytwo.store.tables import CheckResultRow, CheckRunRow, FindingRow, NodeRequestRow, NodeRow
 
@@ -63,7 +63,9 @@ class VerifyActivities:
     async def _ask(self, arg: StepInput) -> Answers:
         """The answers of the agent to what this round needs; `None` for one that did not come."""
         wanted = plan(_tests(arg))
-        kinds = [kind for kind, asked in (("probe-gpus", wanted.needs_gpus), ("probe-kernel", wanted.needs_kernel)) if asked]
+        kinds = [
+            kind for kind, asked in (("probe-gpus", wanted.needs_gpus), ("probe-kernel", wanted.needs_kernel)) if asked
+        ]
         rows = [await asyncio.to_thread(self._question, arg, kind) for kind in kinds]
         if any(row.state in mailbox.UNANSWERED for row in rows):
             raise NotYet(f"{arg.ref.node}: waiting for its agent", POLL_SECONDS)

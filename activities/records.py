@@ -71,7 +71,7 @@ def _is_automatic(arg: AnnounceInput) -> bool:
 def _approve_by_policy(session: Session, arg: AnnounceInput, now: datetime) -> None:
     """Automatic approval is a row like any other, by `policy`, naming the rule; the reconciler delivers it."""
     ident = f"d-policy-{arg.ref.repair_id}-{arg.revision}"
-    if arg.proposal is None or session.get(DecisionRow, ident):
+    if arg.proposal is None or session.get(DecisionRow, ident) is not None:
         return
     row = DecisionRow(
         id=ident,
@@ -87,5 +87,7 @@ def _approve_by_policy(session: Session, arg: AnnounceInput, now: datetime) -> N
         at=now,
     )
     session.add(row)
-    audit.append(session, actor="policy", act="approve", subject=arg.ref.repair_id, data={"rule": arg.proposal.rule}, now=now)
+    audit.append(
+        session, actor="policy", act="approve", subject=arg.ref.repair_id, data={"rule": arg.proposal.rule}, now=now
+    )
     repairs.touch(session, arg.ref.cluster, arg.ref.node)

@@ -1,6 +1,6 @@
 """Which adapter serves which cluster: built from the cluster's definition, and rebuilt when that changes.
 
-Used by the activities and the controller. An intent names its driver as `scheduler:<cluster>` or `hardware:<cluster>:<n>`.
+Used by the activities and the controller. An intent names its driver: `scheduler:<cluster>`, `hardware:<cluster>:<n>`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Adapters(Mapping[str, Target]):
         with self._store.read() as session:
             row = session.get(ClusterRow, name)
         if row is None:
-            raise NotFound(f"cluster: found {name!r}, which is not declared; `daytwo clusters list` shows those that are")
+            raise NotFound(
+                f"cluster: found {name!r}, which is not declared; `daytwo clusters list` shows those that are"
+            )
         built = self._built.get(name)
         if built is None or built[0] != row.updated_at:
             built = (row.updated_at, _build(ClusterDefinition.model_validate(row.definition), row.policy_revision))

@@ -21,7 +21,7 @@ from sqlmodel import Session, col, select, update
 from daytwo.domain.errors import Failed, Foreign, NotYet, Unclear
 from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Send, Target
 from daytwo.domain.vocabulary import DecisionKind
-from daytwo.sending import Sent, Sender
+from daytwo.sending import Sender, Sent
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow, FreezeRow, IntentRow, RepairRow
@@ -43,7 +43,9 @@ Guard = Callable[[Session], None]
 class Ledger:
     """Carries acts out, each at most once. `targets` are the drivers by name."""
 
-    def __init__(self, store: Store, targets: Mapping[str, Target], *, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, store: Store, targets: Mapping[str, Target], *, clock: Callable[[], datetime] | None = None
+    ) -> None:
         self._store = store
         self._targets = targets
         self._now = clock or (lambda: datetime.now(UTC))
@@ -51,8 +53,8 @@ class Ledger:
     async def carry_out(self, key: str, driver: str, act: Act, *, guard: Guard | None = None) -> Look:
         """Do what is left of this act and return its proof.
 
-        Call it again with the same `key` until it returns. Raises `NotYet` while the act is under way, frozen, or behind
-        another act of the node; `Foreign`, `Unclear` or `Failed` when a person is needed.
+        Call it again with the same `key` until it returns. Raises `NotYet` while the act is under way, frozen, or
+        behind another act of the node; `Foreign`, `Unclear` or `Failed` when a person is needed.
         """
         row = await asyncio.to_thread(self._intend, key, driver, act, guard)
         if row.state == "proven":
@@ -96,7 +98,7 @@ class Ledger:
         await asyncio.to_thread(self._after_send, key, sent)
 
     def _last_look(self, key: str, act: Act, guard: Guard | None) -> str:
-        """In one transaction: nothing stops this act, and it is `sending` from now on. Returns what stops it, or nothing."""
+        """In one transaction: nothing stops this act, and it is `sending` from now on. Returns what stops it, or ""."""
         with self._store.write() as session:
             if guard:
                 guard(session)
@@ -104,10 +106,16 @@ class Ledger:
             if stop:
                 return stop
             now = self._now()
-            values = {"state": "sending", "tries": IntentRow.tries + 1, "deadline": now + timedelta(seconds=SEND_SECONDS)}
+            values = {
+                "state": "sending",
+                "tries": IntentRow.tries + 1,
+                "deadline": now + timedelta(seconds=SEND_SECONDS),
+            }
             if not _move(session, key, ("intended",), {**values, "updated_at": now}):
                 return f"{act.node}: somebody else is sending {act.kind}"
-            audit.append(session, actor="daytwo", act=f"send-{act.kind}", subject=act.mark.repair_id, data=_told(act), now=now)
+            audit.append(
+                session, actor="daytwo", act=f"send-{act.kind}", subject=act.mark.repair_id, data=_told(act), now=now
+            )
             return ""
 
     def _after_send(self, key: str, sent: Sent) -> None:
@@ -140,7 +148,9 @@ class Ledger:
     def _after_settling(self, row: IntentRow, look: Look) -> None:
         if look.outcome is Outcome.UNCLEAR:
             self._fail(row.id, "unclear", look.proof or row.error)
-            raise Unclear(f"{row.node}: it cannot be told whether {row.kind} happened ({look.proof}); a person must look")
+            raise Unclear(
+                f"{row.node}: it cannot be told whether {row.kind} happened ({look.proof}); a person must look"
+            )
         if row.tries >= MAX_TRIES:
             self._fail(row.id, "failed", row.error or look.proof)
             raise Failed(f"{row.node}: {row.kind} did not happen in {row.tries} tries: {row.error or look.proof}")
@@ -157,18 +167,35 @@ class Ledger:
         with self._store.write() as session:
             if _move(session, key, ("intended", "sending", "sent"), {**values, "updated_at": now}):
                 row = session.get_one(IntentRow, key)
-                audit.append(session, actor="daytwo", act="proven", subject=row.repair_id, data={"intent": key, "proof": look.proof}, now=now)
+                audit.append(
+                    session,
+                    actor="daytwo",
+                    act="proven",
+                    subject=row.repair_id,
+                    data={"intent": key, "proof": look.proof},
+                    now=now,
+                )
 
     def _fail(self, key: str, how: str, why: str) -> None:
-        values = {"state": "failed", "open_node": None, "proof_type": how, "error": why[:500], "updated_at": self._now()}
+        values = {
+            "state": "failed",
+            "open_node": None,
+            "proof_type": how,
+            "error": why[:500],
+            "updated_at": self._now(),
+        }
         with self._store.write() as session:
             _move(session, key, ("intended", "sending", "sent"), values)
 
     def give_up(self, repair_id: str, why: str) -> None:
-        """Close what is unresolved of a repair that goes to a person, so that the person's own act is not locked out."""
+        """Close what is unresolved of a repair that goes to a person, so that the person's act is not locked out."""
         with self._store.write() as session:
-            unresolved = (IntentRow.repair_id == repair_id, col(IntentRow.open_node).is_not(None))
-            session.exec(update(IntentRow).where(*unresolved).values(state="failed", open_node=None, proof_type="given-up", error=why[:500]))
+            unresolved = (col(IntentRow.repair_id) == repair_id, col(IntentRow.open_node).is_not(None))
+            session.exec(
+                update(IntentRow)
+                .where(*unresolved)
+                .values(state="failed", open_node=None, proof_type="given-up", error=why[:500])
+            )
 
 
 def _new_row(key: str, driver: str, act: Act, now: datetime) -> IntentRow:
@@ -187,8 +214,10 @@ def _new_row(key: str, driver: str, act: Act, now: datetime) -> IntentRow:
     )
 
 
-def _move(session: Session, key: str, states: tuple[str, ...], values: dict[str, object]) -> bool:
-    result = session.exec(update(IntentRow).where(col(IntentRow.id) == key, col(IntentRow.state).in_(states)).values(values))
+def _move(session: Session, key: str, states: tuple[str, ...], values: Mapping[str, object]) -> bool:
+    result = session.exec(
+        update(IntentRow).where(col(IntentRow.id) == key, col(IntentRow.state).in_(states)).values(values)
+    )
     return result.rowcount == 1
 
 
@@ -200,10 +229,16 @@ def _stop(session: Session, act: Act) -> str:
     if act.kind in BRINGS_BACK:
         return ""
     scopes = ("*", act.cluster, f"{act.cluster}/{act.node}")
-    freeze = session.exec(select(FreezeRow).where(col(FreezeRow.scope).in_(scopes), col(FreezeRow.thawed_at).is_(None))).first()
+    freeze = session.exec(
+        select(FreezeRow).where(col(FreezeRow.scope).in_(scopes), col(FreezeRow.thawed_at).is_(None))
+    ).first()
     if freeze:
         return f"frozen by {freeze.actor}: {freeze.reason}"
-    pending = (DecisionRow.repair_id == act.mark.repair_id, DecisionRow.status == "pending", col(DecisionRow.kind).in_(STOPS))
+    pending = (
+        DecisionRow.repair_id == act.mark.repair_id,
+        DecisionRow.status == "pending",
+        col(DecisionRow.kind).in_(STOPS),
+    )
     stop = session.exec(select(DecisionRow).where(*pending)).first()
     return f"{stop.kind} by {stop.actor} is being delivered" if stop else ""
 

@@ -36,7 +36,9 @@ def open_row(
         opened_at=now,
     )
     session.add(row)
-    audit.append(session, actor=opened_by, act="open-repair", subject=repair_id, data={"node": node.name, "why": why}, now=now)
+    audit.append(
+        session, actor=opened_by, act="open-repair", subject=repair_id, data={"node": node.name, "why": why}, now=now
+    )
     session.flush()
     return row
 
@@ -70,7 +72,12 @@ def record(session: Session, event: x.RecordInput) -> bool:
         row.action, row.fault = event.proposal.action, event.proposal.fault
     session.add(row)
     audit.append(
-        session, actor=event.actor, act=event.event, subject=row.id, data={"to": event.to_state, "text": event.text}, now=event.at
+        session,
+        actor=event.actor,
+        act=event.event,
+        subject=row.id,
+        data={"to": event.to_state, "text": event.text},
+        now=event.at,
     )
     touch(session, event.ref.cluster, event.ref.node)
     return True
@@ -106,25 +113,34 @@ def close(session: Session, closing: x.CloseInput) -> None:
 
 
 def _clear_findings(session: Session, ref: x.RepairRef, up_to: int, at: datetime) -> None:
-    mine = (FindingRow.cluster == ref.cluster, FindingRow.node == ref.node, FindingRow.last_observation <= up_to)
-    firing = (*mine, FindingRow.status == FindingStatus.FIRING)
+    mine = (
+        col(FindingRow.cluster) == ref.cluster,
+        col(FindingRow.node) == ref.node,
+        col(FindingRow.last_observation) <= up_to,
+    )
+    firing = (*mine, col(FindingRow.status) == FindingStatus.FIRING)
     cleared = {"status": FindingStatus.CLEARED, "cleared_at": at, "cleared_by": ref.repair_id, "judged_up_to": up_to}
     session.exec(update(FindingRow).where(*firing).values(cleared))
     session.exec(update(FindingRow).where(*mine).values(judged_up_to=up_to))
 
 
 def _void_what_is_open(session: Session, ref: x.RepairRef, state: State, at: datetime) -> None:
-    pending = (DecisionRow.repair_id == ref.repair_id, DecisionRow.status == "pending")
+    pending = (col(DecisionRow.repair_id) == ref.repair_id, col(DecisionRow.status) == "pending")
     session.exec(
-        update(DecisionRow).where(*pending).values(status="void", status_reason=f"the repair has ended: {state}", ended_at=at)
+        update(DecisionRow)
+        .where(*pending)
+        .values(status="void", status_reason=f"the repair has ended: {state}", ended_at=at)
     )
-    asked = (NodeRequestRow.repair_id == ref.repair_id, col(NodeRequestRow.state).in_(("open", "offered", "accepted")))
+    asked = (
+        col(NodeRequestRow.repair_id) == ref.repair_id,
+        col(NodeRequestRow.state).in_(("open", "offered", "accepted")),
+    )
     session.exec(update(NodeRequestRow).where(*asked).values(state="withdrawn", ended_at=at))
 
 
 def touch(session: Session, cluster: str, node: str) -> None:
     """Mark a node due, so that the reconciler looks at it."""
-    this = (NodeRow.cluster == cluster, NodeRow.name == node)
+    this = (col(NodeRow.cluster) == cluster, col(NodeRow.name) == node)
     session.exec(update(NodeRow).where(*this).values(due=NodeRow.due + 1))
 
 
@@ -168,5 +184,9 @@ def is_out(node: NodeRow) -> bool:
 
 
 def _acting_nodes(session: Session, cluster: str) -> set[str]:
-    holding = (RepairRow.cluster == cluster, col(RepairRow.right_taken_at).is_not(None), col(RepairRow.open_key).is_not(None))
+    holding = (
+        RepairRow.cluster == cluster,
+        col(RepairRow.right_taken_at).is_not(None),
+        col(RepairRow.open_key).is_not(None),
+    )
     return set(session.exec(select(RepairRow.node).where(*holding)).all())

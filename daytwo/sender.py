@@ -1,4 +1,4 @@
-"""The child that sends or dies: it arms an alarm at the deadline, waits for the last word, and only then writes to the world.
+"""The child that sends or dies: it arms an alarm at the deadline, waits for the last word, and only then writes.
 
 A paused or slow parent can therefore never send late: the alarm survives `exec`, and a pending alarm kills the child
 before its next instruction. Standard library only and started without `site`, so that it is up in some 20 ms.

@@ -39,16 +39,18 @@ class Sender:
             *(sys.executable, "-I", "-S", sender.__file__), stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
         order = {"deadline": self._deadline, "send": self._send.model_dump(mode="json")}
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        self._child.stdin.write(json.dumps(order).encode() + b"\n")
-        if await self._child.stdout.readline() != b"armed\n":
+        stdin, stdout = self._child.stdin, self._child.stdout
+        if stdin is None or stdout is None:
+            raise NotYet("the sender child has no pipes", 1.0)
+        stdin.write(json.dumps(order).encode() + b"\n")
+        if await stdout.readline() != b"armed\n":
             raise NotYet("the sender child could not be armed in time", 1.0)
         return self
 
     async def go(self) -> Sent:
         """Say the last word and wait for the end: the command's own, or the alarm's."""
-        assert self._child is not None
+        if self._child is None:
+            raise NotYet("the sender child was not started", 1.0)
         out, err = await self._child.communicate(b"go\n")
         code = self._child.returncode
         if code == -signal.SIGALRM:

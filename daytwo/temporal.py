@@ -52,7 +52,9 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
     wanted = {key.name: TYPES[key.indexed_value_type_name] for key in _attributes()}
     wrong = sorted(name for name, kind in wanted.items() if name in found and found[name] != kind)
     if wrong:
-        raise BadInput(f"search attribute {wrong[0]} exists in namespace {client.namespace} with another type; remove it first")
+        raise BadInput(
+            f"search attribute {wrong[0]} exists in namespace {client.namespace} with another type; remove it first"
+        )
     missing = {name: kind for name, kind in wanted.items() if name not in found}
     if missing:
         request = AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing)
@@ -77,7 +79,7 @@ class Repairs:
         self._task_queue = task_queue
 
     async def start(self, run: Run, summary: str) -> bool:
-        """Start the repair's workflow; `False` if the node's workflow is there already (of this repair or one that ends)."""
+        """Start the repair's workflow; `False` if a workflow runs on the node already."""
         try:
             await self._client.start_workflow(
                 names.NODE_REPAIR,
@@ -86,7 +88,7 @@ class Repairs:
                 task_queue=self._task_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                 static_summary=summary[:200],
-                static_details=f"Repair `{run.repair_id}`. `daytwo repairs show {run.repair_id}` tells its whole story.",
+                static_details=f"`daytwo repairs show {run.repair_id}` tells the whole story.",
                 search_attributes=_search_attributes(run),
                 rpc_timeout=RPC,
             )

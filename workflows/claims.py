@@ -1,4 +1,4 @@
-"""Reads what people type into the Temporal UI. It never raises: a signal that cannot be read becomes a claim that says so."""
+"""Reads what people type into the Temporal UI. It never raises: what cannot be read becomes a claim that says so."""
 
 from __future__ import annotations
 

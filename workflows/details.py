@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeUpdate
@@ -21,9 +22,9 @@ def limit_of(state: State) -> timedelta | None:
     return rule.limit if rule else None
 
 
-def search_attributes(run: Run) -> list[SearchAttributeUpdate]:  # type: ignore[type-arg]  # one list of several value types
+def search_attributes(run: Run) -> list[SearchAttributeUpdate[Any]]:
     """What the repair can be found by."""
-    found = [
+    found: list[SearchAttributeUpdate[Any]] = [
         names.CLUSTER.value_set(run.cluster),
         names.NODE.value_set(run.node),
         names.STATE.value_set(run.state),

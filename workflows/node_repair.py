@@ -1,4 +1,4 @@
-"""The repair of one node, from its first proposal to its return: the table of `daytwo.domain.repair_states`, turned by events.
+"""The repair of one node, from proposal to return: the table of `daytwo.domain.repair_states`, turned by events.
 
 Each state is one method that returns the event it came to, or `None` to be asked again; between two turns the run may
 continue as new. Words of people are heard wherever the repair waits.
@@ -506,9 +506,7 @@ class NodeRepair:
 
     def _should_continue_as_new(self) -> bool:
         info = workflow.info()
-        return (
-            info.is_continue_as_new_suggested() or info.get_current_history_length() > self._run.events_per_run
-        )
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() > self._run.events_per_run
 
     def _show(self) -> None:
         """Let the Temporal UI alone tell what is wrong, what is proposed, and the command that approves."""

@@ -22,7 +22,8 @@ from daytwo.domain.errors import DaytwoError, NotFound, NotYet
 from daytwo.domain.exchange import Run
 from daytwo.domain.ids import new_id
 from daytwo.domain.node_states import NodeLook, node_state
-from daytwo.domain.seams import NodeFacts
+from daytwo.domain.proposal import Proposal
+from daytwo.domain.seams import Act, NodeFacts
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Verdict, Withhold, triage
 from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
@@ -43,6 +44,8 @@ INFORM_EVERY: Final = timedelta(seconds=30)
 REOPEN_AFTER: Final = timedelta(seconds=5)
 """A row still `opening` after this was left by a crash before its workflow started."""
 REDELIVER_AFTER: Final = timedelta(seconds=2)
+CONTAIN_TRIES: Final = 5
+"""Looks at a containment within one look at the node; after that the node is looked at again."""
 AT_ONCE: Final = 8
 """Nodes looked at together. Each look is a few reads and perhaps one call to Temporal."""
 
@@ -184,11 +187,11 @@ class Reconciler:
     async def _start(self, situation: Situation, repair_id: str, why: str) -> None:
         run = Run(repair_id=repair_id, cluster=situation.cluster, node=situation.node)
         if not await self._temporal.start(run, f"{situation.node}: {why}"):
-            # The workflow of an earlier repair has not quite ended; an `opening` row is started again.
+            # The workflow of an earlier repair has not quite ended; the row stays `opening`.
             self._again[situation.cluster, situation.node] = self._now() + timedelta(seconds=1)
 
     async def _contain(self, cluster: Cluster, situation: Situation, repair_id: str, why: str) -> None:
-        """Keep new work off the node; nothing that runs is touched. What is not ours or not yet possible is tried again."""
+        """Keep new work off the node; nothing that runs is touched. What is not possible yet is tried again."""
         mark = Mark(repair_id=repair_id, text="contained, " + why)
         acts = cluster.scheduler.quarantine_acts(situation.cluster, situation.node, mark)
         try:
@@ -201,15 +204,14 @@ class Reconciler:
             return
         await asyncio.to_thread(self._set_contained, repair_id)
 
-    async def _carry_out(self, key: str, driver: str, act: object) -> None:
-        for _ in range(5):
+    async def _carry_out(self, key: str, driver: str, act: Act) -> None:
+        for _ in range(CONTAIN_TRIES):
             try:
-                await self._ledger.carry_out(key, driver, act, guard=self._guard)  # type: ignore[arg-type]  # an Act
+                await self._ledger.carry_out(key, driver, act, guard=self._guard)
                 return
             except NotYet as error:
-                last = error
                 await asyncio.sleep(min(error.delay_seconds, 0.5))
-        raise last
+        raise NotYet(f"{act.node}: {act.kind} is not proven yet")
 
     def _set_contained(self, repair_id: str) -> None:
         with self._store.write() as session:
@@ -325,11 +327,11 @@ def restarted_run(session: Session, row: RepairRow, now: datetime) -> Run:
         revision=row.revision + 1,
         rung=row.rung,
         event_number=max(numbers, default=0) + 1,
-        proposal=row.proposal,  # type: ignore[arg-type]  # pydantic reads it from JSON
+        proposal=Proposal.model_validate(row.proposal) if row.proposal else None,
         disturbed=row.disturbed,
         interrupted=row.disturbed,
         attention=f"its workflow was ended from outside while it was {row.state}",
-        stamps=row.stamps,  # type: ignore[arg-type]  # pydantic reads the times from text
+        stamps={name: datetime.fromisoformat(at) for name, at in row.stamps.items()},
         since=now,
         restarted=True,
     )
@@ -347,6 +349,19 @@ def _ended_from_outside(row: RepairRow, run: Run, now: datetime) -> RepairEventR
     )
 
 
+def _node_look(node: NodeRow, situation: Situation, cluster: Cluster, now: datetime) -> NodeLook:
+    opened = situation.open_repair
+    return NodeLook(
+        repair_state=opened.state if opened else None,
+        repair_id=opened.repair_id if opened else None,
+        firing=tuple(sorted({f.fault for f in situation.findings if f.status is FindingStatus.FIRING})),
+        facts=situation.facts,
+        last_heard_at=node.last_heard_at,
+        silent_after_seconds=cluster.definition.policy.timing.silent_after_seconds,
+        now=now,
+    )
+
+
 def _firing_or_open(session: Session) -> list[NodeKey]:
     firing = select(FindingRow.cluster, FindingRow.node).where(FindingRow.status == FindingStatus.FIRING)
     opened = select(RepairRow.cluster, RepairRow.node).where(col(RepairRow.open_key).is_not(None))
@@ -357,7 +372,9 @@ def _firing_or_open(session: Session) -> list[NodeKey]:
 
 def _left_opening(session: Session, before: datetime) -> list[NodeKey]:
     left = (RepairRow.state == repairs.OPENING, col(RepairRow.open_key).is_not(None), RepairRow.opened_at < before)
-    return [(cluster, node) for cluster, node in session.exec(select(RepairRow.cluster, RepairRow.node).where(*left)).all()]
+    return [
+        (cluster, node) for cluster, node in session.exec(select(RepairRow.cluster, RepairRow.node).where(*left)).all()
+    ]
 
 
 def _digest(looked: Looked) -> str:

@@ -9,7 +9,7 @@ def run() -> None:
     """Apply what is missing, under the write lock from the first look on."""
     engine = context.config.attributes["engine"]
     with engine.connect().execution_options(daytwo_write=True) as connection:
-        context.configure(connection=connection, target_metadata=tables.SQLModel.metadata, render_as_batch=True)
+        context.configure(connection=connection, target_metadata=tables.NodeRow.metadata, render_as_batch=True)
         with connection.begin():
             context.run_migrations()
 
