@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
 from pathlib import Path
@@ -32,6 +33,15 @@ def http_over_socket(path: Path) -> Probe:
 
     async def probe() -> bool:
         return await _succeeds(httpx.AsyncHTTPTransport(uds=str(path), verify=_NO_TLS), "http://service/healthz")
+
+    return probe
+
+
+def socket_exists(path: Path) -> Probe:
+    """Ready when the Unix socket is there; its owner removes an older one before it makes its own."""
+
+    async def probe() -> bool:
+        return await asyncio.to_thread(path.is_socket)
 
     return probe
 

@@ -25,6 +25,7 @@ from daytwo.domain.errors import BadInput, DaytwoError
 from daytwo.one_at_a_time import only_one
 from daytwo.settings import Settings
 from workers import probes
+from workers.lab_part import PULSE_SECONDS, LabPart
 from workers.ports import choose_port
 from workers.supervise import Child, Probe, Supervisor
 from workers.temporal_server import NAMESPACE, TemporalServer
@@ -39,8 +40,7 @@ class Plan:
 
     settings: Settings
     temporal: TemporalServer
-    lab_nodes: int | None = None
-    lab_speed: float = 1.0
+    lab: LabPart | None = None
 
     def environment(self) -> dict[str, str]:
         """What every part gets: where the others are."""
@@ -51,10 +51,10 @@ class Plan:
             "DAYTWO_SERVICE_SOCKET": str(self.settings.service_socket),
             "DAYTWO_GATEWAY_URL": self.settings.gateway_url,
             "DAYTWO_TASK_QUEUE": self.settings.task_queue,
-            "DAYTWO_REGISTER": "1",
             "TEMPORAL_ADDRESS": self.temporal.address,
             "TEMPORAL_NAMESPACE": NAMESPACE,
             "PYTHONUNBUFFERED": "1",
+            **({"DAYTWO_PULSE_SECONDS": str(PULSE_SECONDS)} if self.lab else {}),
         }
 
     def part(self, name: str, *command: str, ready: Probe) -> Child:
@@ -79,7 +79,8 @@ def plan(
     gateway = urlsplit(settings.gateway_url)
     port = choose_port(gateway.port or 80, what="the gateway", any_free=any_port)
     url = gateway._replace(netloc=f"{gateway.hostname}:{port}").geturl()
-    return Plan(replace(settings, gateway_url=url), temporal, lab, speed)
+    part = LabPart(settings.state_dir, lab, speed) if lab else None
+    return Plan(replace(settings, gateway_url=url), temporal, part)
 
 
 async def run(chosen: Plan) -> None:
@@ -111,6 +112,12 @@ async def _start(chosen: Plan, supervisor: Supervisor) -> None:
         chosen.part("worker", "workers.control", ready=probes.polls(chosen.temporal, chosen.settings.task_queue)),
         chosen.part("gateway", "workers.gateway", ready=probes.http(f"{chosen.settings.gateway_url}/readyz")),
     )
+    if chosen.lab:
+        await chosen.lab.declare(chosen.settings.service_socket)
+        lab = chosen.part(
+            "lab", *chosen.lab.command(chosen.settings.gateway_url), ready=probes.socket_exists(chosen.lab.socket)
+        )
+        await supervisor.start(lab)
     await supervisor.start(chosen.part("controller", "workers.controller", ready=probes.lives_for(1.0)))
 
 
@@ -128,6 +135,7 @@ def _announce(chosen: Plan, supervisor: Supervisor) -> None:
         "temporal_namespace": NAMESPACE,
         "gateway_url": settings.gateway_url,
         "service_socket": str(settings.service_socket),
+        **({"lab_socket": str(chosen.lab.socket)} if chosen.lab else {}),
         "log_dir": str(settings.state_dir / "log"),
     }
     _write_whole(settings.state_dir / "up.json", json.dumps(about, indent=2) + "\n")

@@ -14,7 +14,7 @@ _OPTIONS = (
         "--lab",
         type=click.IntRange(1, 2000),
         metavar="NODES",
-        help="Also run a simulated cluster `lab` of so many nodes.",
+        help="Also run a simulated cluster of so many nodes.",
     ),
     click.option(
         "--speed",

@@ -1,0 +1,94 @@
+"""The simulated fleet as a part of `daytwo up`: its cluster is declared, its nodes get tokens, its process starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from daytwo.domain.definition import ClusterDefinition
+from daytwo.domain.errors import Failed
+from daytwo.domain.policy import Approval, Person
+from daytwo.domain.vocabulary import Action
+from daytwo.lab.definition import CLUSTER, lab_definition, node_names
+
+_NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+_TIMEOUT_SECONDS: Final = 30.0
+
+SURVIVABLE: Final = (Action.RUN_DIAGNOSTIC, Action.VERIFY, Action.RESTART_SERVICE, Action.RESET_GPU, Action.REBOOT)
+UNVERIFIED_MAY: Final = (*SURVIVABLE, Action.POWER_CYCLE, Action.TELL_OWNER, Action.INSPECT)
+"""Nothing real is at stake in a lab, so that its repairs can be approved in the Temporal UI as well."""
+
+PULSE_SECONDS: Final = 5.0
+"""How often a lab's nodes report: they live faster than real ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabPart:
+    """A fleet of `nodes` that lives `speed` times as fast as real, with its files in `state_dir`."""
+
+    state_dir: Path
+    nodes: int
+    speed: float
+
+    @property
+    def socket(self) -> Path:
+        """Where the fleet's scheduler, its BMCs and people's commands are."""
+        return self.state_dir / "lab.sock"
+
+    @property
+    def tokens(self) -> Path:
+        """The nodes' credentials, as the fleet's process reads them."""
+        return self.state_dir / "lab-tokens.json"
+
+    def command(self, gateway_url: str) -> tuple[str, ...]:
+        """The module and options that run it."""
+        given = {"socket": self.socket, "nodes": self.nodes, "speed": self.speed}
+        agents = {"gateway": gateway_url, "tokens": self.tokens}
+        return (
+            "daytwo.lab",
+            *(word for name, value in {**given, **agents}.items() for word in (f"--{name}", f"{value}")),
+        )
+
+    def definition(self) -> ClusterDefinition:
+        """The cluster to declare: the lab's own, and whoever runs this is its lead."""
+        usual = lab_definition(str(self.socket), nodes=self.nodes, speed=self.speed)
+        approval = Approval(people=(_whoever_runs_this(),), unverified_may=UNVERIFIED_MAY)
+        return usual.model_copy(update={"policy": usual.policy.model_copy(update={"approval": approval})})
+
+    async def declare(self, service: Path) -> None:
+        """Declare the cluster and issue tokens, through the service's socket. Raises `Failed` with what it answered."""
+        transport = httpx.AsyncHTTPTransport(uds=str(service), verify=_NO_TLS)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://service", timeout=_TIMEOUT_SECONDS
+        ) as client:
+            await _post(client, "/v1/clusters", self.definition().model_dump(mode="json"))
+            issued = [
+                await _post(client, "/v1/tokens", {"node": f"{CLUSTER}/{node}"}) for node in node_names(self.nodes)
+            ]
+        _write_private(self.tokens, json.dumps({token["node"]: token["token"] for token in issued}))
+
+
+async def _post(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    answer = await client.post(path, json=body)
+    if answer.is_error:
+        raise Failed(f"the service answered {answer.status_code} to POST {path}: {answer.text[:500]}")
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def _whoever_runs_this() -> Person:
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    return Person(name=name, roles=("lead",), identities=(f"cli:{name}",))
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
