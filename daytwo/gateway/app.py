@@ -1,0 +1,172 @@
+"""The HTTP side of the gateway: who is it, how fast, how much; then one transaction in a thread.
+
+`workers.gateway` runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlmodel import select
+from starlette.exceptions import HTTPException
+
+from daytwo.domain.errors import NotFound
+from daytwo.gateway.body import read_body
+from daytwo.gateway.findings import OldStream, take_findings
+from daytwo.gateway.identity import Identity, identify
+from daytwo.gateway.limits import Buckets, Rate
+from daytwo.gateway.metrics import CountRequests, Metrics
+from daytwo.gateway.models import Findings, Pulse
+from daytwo.gateway.problems import Problem, too_fast
+from daytwo.gateway.pulse import take_pulse
+from daytwo.store.engine import Store
+from daytwo.store.tables import NodeRow
+
+log = logging.getLogger(__name__)
+
+PULSE_SECONDS: Final = 60.0
+REQUESTS: Final = Rate(burst=60, per_second=5)
+RECORDS: Final = Rate(burst=5000, per_second=5)
+"""An agent folds to one change a second for each fault; after an hour without a gateway its spool comes at once."""
+WRITERS: Final = 4
+"""Writes at once. More would only wait for each other inside the store."""
+
+Result = TypeVar("Result")
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class Gateway:
+    """What the routes share. `now` is the server's clock, by which everything is judged."""
+
+    store: Store
+    pulse_seconds: float = PULSE_SECONDS
+    now: Callable[[], datetime] = _utc_now
+    requests: Buckets = field(default_factory=lambda: Buckets(REQUESTS))
+    records: Buckets = field(default_factory=lambda: Buckets(RECORDS))
+    metrics: Metrics = field(default_factory=Metrics)
+    _writers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WRITERS))
+
+    async def admit(self, node: str, request: Request) -> Identity:
+        """Return who speaks. Raises `Problem`: 401 unknown, 403 another node's name, 429 too fast."""
+        identity = await asyncio.to_thread(identify, self.store, request.headers.get("authorization"))
+        if identity is None:
+            raise Problem(401, "the token is missing, unknown or revoked", headers={"WWW-Authenticate": "Bearer"})
+        if identity.node != node:
+            raise Problem(403, f"node: found {node[:64]!r}, allowed is the token's own", field="node")
+        if wait := self.requests.take(identity.cluster, identity.node):
+            raise too_fast(wait)
+        return identity
+
+    async def write(self, act: Callable[..., Result], *given: Any) -> Result:
+        """Run one transaction in a thread."""
+        async with self._writers:
+            return await asyncio.to_thread(act, self.store, *given, now=self.now(), pulse_seconds=self.pulse_seconds)
+
+
+router = APIRouter()
+
+
+def _gateway(request: Request) -> Gateway:
+    gateway: Gateway = request.app.state.gateway
+    return gateway
+
+
+@router.post("/v1/nodes/{node}/findings")
+async def findings(node: str, request: Request) -> JSONResponse:
+    """Take a node's changes; acknowledged means durable."""
+    gateway = _gateway(request)
+    identity = await gateway.admit(node, request)
+    said = await read_body(request, Findings)
+    if wait := gateway.records.take(identity.cluster, identity.node, len(said.records)):
+        raise too_fast(wait)
+    answer, effects = await gateway.write(take_findings, identity, said)
+    gateway.metrics.count_records(effects)
+    return JSONResponse(answer)
+
+
+@router.post("/v1/nodes/{node}/pulse")
+async def pulse(node: str, request: Request) -> JSONResponse:
+    """Take a node's pulse and answer with what it is asked."""
+    gateway = _gateway(request)
+    identity = await gateway.admit(node, request)
+    answer = await gateway.write(take_pulse, identity, await read_body(request, Pulse))
+    gateway.metrics.pulses += 1
+    return JSONResponse(answer)
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz")
+async def readyz(request: Request) -> JSONResponse:
+    """The store answers, too."""
+    await asyncio.to_thread(_look, _gateway(request).store)
+    return JSONResponse({"status": "ok"})
+
+
+@router.get("/metrics")
+async def metrics(request: Request) -> PlainTextResponse:
+    """Counters for Prometheus."""
+    return PlainTextResponse(_gateway(request).metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def create_app(gateway: Gateway) -> FastAPI:
+    """Return the application of one gateway process."""
+    app = FastAPI(title="daytwo gateway", openapi_url=None)
+    app.state.gateway = gateway
+    app.include_router(router)
+    app.add_middleware(CountRequests)
+    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(OldStream, _on_old_stream)
+    app.add_exception_handler(NotFound, _on_not_found)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(DBAPIError, _on_store)
+    app.add_exception_handler(PoolTimeout, _on_store)
+    return app
+
+
+def _look(store: Store) -> None:
+    with store.read() as session:
+        session.exec(select(NodeRow.name).limit(1)).first()
+
+
+async def _on_problem(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)  # noqa: S101  # registered for this class
+    if request.url.path.endswith("/findings") and error.status in (413, 422):
+        _gateway(request).metrics.records["refused"] += 1
+    return error.response()
+
+
+async def _on_old_stream(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, OldStream)  # noqa: S101  # registered for this class
+    return Problem(409, str(error), field="stream", more={"stream": error.stream}).response()
+
+
+async def _on_not_found(_request: Request, error: Exception) -> Response:
+    return Problem(403, str(error), field="node").response()
+
+
+async def _on_http(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101  # registered for this class
+    return Problem(error.status_code, error.detail, headers=error.headers).response()
+
+
+async def _on_store(_request: Request, error: Exception) -> Response:
+    log.error("the store does not answer: %s", error)
+    return Problem(503, "the store does not answer", headers={"Retry-After": "5"}).response()

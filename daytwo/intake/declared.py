@@ -1,0 +1,74 @@
+"""A cluster definition becomes rows: the cluster, and the nodes that anything may be said of. The service calls it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from sqlmodel import Session, col, select
+
+from daytwo.domain.definition import ClusterDefinition, NodeGroup
+from daytwo.domain.errors import BadInput
+from daytwo.store.engine import Store
+from daytwo.store.tables import ClusterRow, NodeRow
+
+
+def declare(store: Store, definition: ClusterDefinition, *, now: datetime) -> ClusterRow:
+    """Store the definition and its nodes; return the cluster's row.
+
+    A changed policy counts `policy_revision` up and makes every node due. A node that is no longer declared keeps its
+    row and its history. Raises `BadInput` for a node that another cluster has: a node's name must say which node it is.
+    """
+    groups = {name: group for group in definition.groups for name in expand(group.nodes)}
+    with store.write() as session:
+        _refuse_others(session, definition.name, groups)
+        row, policy_changed = _keep_cluster(session, definition, now)
+        for node in _keep_nodes(session, definition.name, groups, now):
+            node.due += policy_changed
+        return row
+
+
+def _refuse_others(session: Session, cluster: str, names: dict[str, NodeGroup]) -> None:
+    for row in session.exec(select(NodeRow).where(NodeRow.cluster != cluster)):
+        if row.name in names:
+            raise BadInput(
+                f"groups: found node {row.name!r}, which cluster {row.cluster!r} has; allowed is a name of its own"
+            )
+
+
+def _keep_cluster(session: Session, definition: ClusterDefinition, now: datetime) -> tuple[ClusterRow, bool]:
+    stored = definition.model_dump(mode="json")
+    row = session.get(ClusterRow, definition.name, with_for_update=True)
+    if row is None:
+        row = ClusterRow(name=definition.name, kind=definition.kind, definition=stored, updated_at=now)
+        session.add(row)
+        return row, False
+    changed = row.definition.get("policy") != stored["policy"]
+    row.kind, row.definition, row.updated_at = definition.kind, stored, now
+    row.policy_revision += changed
+    return row, changed
+
+
+def _keep_nodes(session: Session, cluster: str, groups: dict[str, NodeGroup], now: datetime) -> Iterator[NodeRow]:
+    known = {row.name: row for row in session.exec(select(NodeRow).where(col(NodeRow.cluster) == cluster))}
+    for name, group in groups.items():
+        row = known.pop(name, None) or NodeRow(cluster=cluster, name=name, state_since=now, due=1)
+        row.role, row.pool, row.domains = group.role, group.pool, list(group.domains)
+        row.expected_gpus = group.gpus
+        session.add(row)
+        yield row
+    yield from known.values()
+
+
+_RANGE = re.compile(r"(.*)\[(\d+)-(\d+)\](.*)")
+
+
+def expand(names: Sequence[str]) -> Iterator[str]:
+    """Yield the names that these ranges stand for."""
+    for name in names:
+        if found := _RANGE.fullmatch(name):
+            first, last = found[2], found[3]
+            yield from (f"{found[1]}{n:0{len(first)}}{found[4]}" for n in range(int(first), int(last) + 1))
+        else:
+            yield name

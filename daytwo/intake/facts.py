@@ -1,0 +1,169 @@
+"""What a scheduler says of its nodes comes in: facts are kept, others' drains become findings. For the watch loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from sqlmodel import Session, col, select
+
+from daytwo.domain.seams import NodeFacts, Ownership
+from daytwo.domain.vocabulary import FindingStatus
+from daytwo.faults.catalogue import DRAINED_BY_PERSON
+from daytwo.intake.findings import Effect
+from daytwo.intake.observations import NODE, Guard, Observation, lock_node, observe_in
+from daytwo.store.engine import Store
+from daytwo.store.tables import FindingRow, NodeRow
+
+DRAINED: Final = "slurm-drained"
+DOWN: Final = "slurm-down"
+FROM_FACTS: Final = (DRAINED, DRAINED_BY_PERSON, DOWN)
+SOURCE: Final = "scheduler"
+
+Wanted = Mapping[str, dict[str, Any]]
+
+
+def observe_facts(
+    store: Store, cluster: str, facts: Sequence[NodeFacts], *, now: datetime, guard: Guard | None = None
+) -> tuple[str, ...]:
+    """Keep a whole answer of the cluster's scheduler, and return the names of the nodes of which anything changed.
+
+    A declared node that the answer leaves out has unknown facts from now on. Nodes that are not declared are ignored.
+    An answer in which nothing changed takes no lock and writes nothing.
+    """
+    by_name = {each.node: each for each in facts}
+    with store.read() as session:
+        changed = _changed(session, cluster, by_name)
+    if not changed:
+        return ()
+    with store.write() as session:
+        if guard:
+            guard(session)
+        findings = _findings(session, cluster)
+        return tuple(
+            name
+            for name in sorted(changed)
+            if _keep(lock_node(session, cluster, name), by_name.get(name), now)
+            | _follow(session, cluster, by_name.get(name), findings.get(name, {}), now)
+        )
+
+
+def facts_unknown(store: Store, cluster: str, *, now: datetime, guard: Guard | None = None) -> tuple[str, ...]:
+    """The scheduler cannot be read: its facts are unknown, findings stay. Returns the nodes that changed."""
+    with store.write() as session:
+        if guard:
+            guard(session)
+        rows = [row for row in _nodes(session, cluster) if row.facts is not None]
+        return tuple(row.name for row in rows if _keep(row, None, now))
+
+
+def _nodes(session: Session, cluster: str) -> list[NodeRow]:
+    return list(session.exec(select(NodeRow).where(NodeRow.cluster == cluster).order_by(col(NodeRow.name))))
+
+
+def _findings(session: Session, cluster: str) -> dict[str, dict[str, FindingRow]]:
+    query = select(FindingRow).where(FindingRow.cluster == cluster, col(FindingRow.fault).in_(FROM_FACTS))
+    found: dict[str, dict[str, FindingRow]] = {}
+    for row in session.exec(query):
+        found.setdefault(row.node, {})[row.fault] = row
+    return found
+
+
+def _changed(session: Session, cluster: str, by_name: Mapping[str, NodeFacts]) -> set[str]:
+    findings = _findings(session, cluster)
+    return {
+        row.name
+        for row in _nodes(session, cluster)
+        if _told(row.facts) != _told(_stored(by_name.get(row.name)))
+        or (row.name in by_name and _news(by_name[row.name], findings.get(row.name, {})))
+    }
+
+
+def _stored(facts: NodeFacts | None) -> dict[str, Any] | None:
+    return None if facts is None else facts.model_dump(mode="json")
+
+
+def _told(stored: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The facts without the time of reading, which alone is no change."""
+    return None if stored is None else {name: value for name, value in stored.items() if name != "at"}
+
+
+def _keep(row: NodeRow, facts: NodeFacts | None, now: datetime) -> bool:
+    stored = _stored(facts)
+    if _told(row.facts) == _told(stored):
+        return False
+    row.facts, row.facts_at = stored, now
+    row.due += 1
+    return True
+
+
+def _wanted(facts: NodeFacts) -> Wanted:
+    """The findings that these facts amount to, with their details. Our own marks are none."""
+    drain = {"reason": facts.reason, "reason_by": facts.reason_by, "states": "+".join(facts.states)}
+    if facts.drained_by == "person":
+        return {DRAINED_BY_PERSON: drain}
+    wanted: dict[str, dict[str, Any]] = {}
+    if facts.drained_by == "scheduler":
+        wanted[DRAINED] = drain
+    if _is_down(facts):
+        wanted[DOWN] = drain
+    return wanted
+
+
+def _is_down(facts: NodeFacts) -> bool:
+    """Down by itself: during a boot, or under our marks, a node is expected to be away."""
+    ours = facts.ownership in (Ownership.OURS, Ownership.HALF_DONE)
+    return "DOWN" in facts.states and not facts.rebooting and not ours
+
+
+def _news(facts: NodeFacts, findings: Mapping[str, FindingRow]) -> list[tuple[str, FindingStatus, dict[str, Any]]]:
+    """What has to be observed so that the findings agree with the facts."""
+    wanted = _wanted(facts)
+    fires = [
+        (fault, FindingStatus.FIRING, detail)
+        for fault, detail in wanted.items()
+        if _is_news(detail, facts, findings.get(fault))
+    ]
+    gone = [fault for fault, row in findings.items() if row.status == FindingStatus.FIRING and fault not in wanted]
+    return fires + [(fault, FindingStatus.CLEARED, {}) for fault in gone]
+
+
+def _is_news(detail: Mapping[str, Any], facts: NodeFacts, finding: FindingRow | None) -> bool:
+    if finding is None:
+        return True
+    if finding.status == FindingStatus.FIRING:
+        return _reason(detail) != _reason(finding.detail)
+    # A reading from before the finding was cleared, by a repair that closed meanwhile, says nothing of now.
+    return finding.cleared_at is None or facts.at > finding.cleared_at
+
+
+def _reason(detail: Mapping[str, Any]) -> tuple[object, object]:
+    return detail.get("reason"), detail.get("reason_by")
+
+
+def _follow(
+    session: Session, cluster: str, facts: NodeFacts | None, findings: Mapping[str, FindingRow], now: datetime
+) -> bool:
+    """Make the findings of one node follow its facts. Unknown facts change no finding."""
+    if facts is None:
+        return False
+    seen = [_observation(cluster, facts, *news) for news in _news(facts, findings)]
+    return any(effect is not Effect.RECORDED for effect in observe_in(session, seen, now=now))
+
+
+def _observation(
+    cluster: str, facts: NodeFacts, fault: str, status: FindingStatus, detail: dict[str, Any]
+) -> Observation:
+    return Observation(
+        cluster=cluster,
+        node=facts.node,
+        fault=fault,
+        entity=NODE,
+        status=status,
+        first_seen=facts.reason_at or facts.at,
+        last_seen=facts.at,
+        source=SOURCE,
+        evidence=(facts.reason,) if facts.reason else (),
+        detail=detail,
+    )

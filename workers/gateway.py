@@ -1,0 +1,87 @@
+"""The gateway process, `python -m workers.gateway`: binds the address of `DAYTWO_GATEWAY_URL` until SIGTERM or SIGINT.
+
+`DAYTWO_GATEWAY_TLS_CERT` and `DAYTWO_GATEWAY_TLS_KEY` name PEM files. `DAYTWO_PULSE_SECONDS` is how often a node with
+nothing to say reports; only labs need another value than 60.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import uvicorn
+
+from daytwo import settings as settings_module
+from daytwo.domain.errors import BadInput, DaytwoError
+from daytwo.gateway.app import PULSE_SECONDS, Gateway, create_app
+from daytwo.settings import Settings
+from daytwo.store.engine import Store
+
+PORTS: Final = {"http": 80, "https": 443}
+STOP_SECONDS: Final = 10
+
+
+def main() -> int:
+    """Run the gateway; return the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        settings = settings_module.load()
+        serve(settings, os.environ)
+    except DaytwoError as error:
+        sys.stderr.write(f"gateway: {error}\n")
+        return error.exit_code
+    return 0
+
+
+def serve(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Serve until a signal. Raises `BadInput` naming the variable that is wrong."""
+    seconds, cert, key = _pulse_seconds(environ), _file(environ, "CERT"), _file(environ, "KEY")
+    address = urlsplit(settings.gateway_url)
+    settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = Store(settings.store_url)
+    try:
+        store.migrate()
+        config = uvicorn.Config(
+            create_app(Gateway(store, pulse_seconds=seconds)),
+            host=address.hostname or "127.0.0.1",
+            port=address.port or PORTS[address.scheme],
+            ssl_certfile=cert,
+            ssl_keyfile=key,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            ws="none",
+            lifespan="off",
+            timeout_graceful_shutdown=STOP_SECONDS,
+        )
+        uvicorn.Server(config).run()
+    finally:
+        store.close()
+
+
+def _pulse_seconds(environ: Mapping[str, str]) -> float:
+    found = environ.get("DAYTWO_PULSE_SECONDS") or str(PULSE_SECONDS)
+    try:
+        seconds = float(found)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3600:
+        raise BadInput(f"DAYTWO_PULSE_SECONDS: found {found!r}; allowed is a number of seconds from 0.1 to 3600")
+    return seconds
+
+
+def _file(environ: Mapping[str, str], what: str) -> str | None:
+    name = f"DAYTWO_GATEWAY_TLS_{what}"
+    found = environ.get(name)
+    if found and not Path(found).is_file():
+        raise BadInput(f"{name}: found {found!r}; allowed is the path of a PEM file")
+    return found or None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
