@@ -1,37 +1,86 @@
-"""A cluster definition: what a cluster is, which nodes it has, and its policy."""
+"""A cluster definition: what a cluster is, which nodes it has, and its policy. `load_definition` reads it from YAML."""
 
 from __future__ import annotations
 
-from pydantic import Field
+from collections.abc import Iterable
+from typing import Self
 
+from pydantic import Field, field_validator, model_validator
+
+from daytwo.domain.node_ranges import expand_nodes
 from daytwo.domain.policy import Policy
 from daytwo.domain.vocabulary import ClusterKind, Frozen, NodeRole
 
 
 class NodeGroup(Frozen):
-    """Nodes that share a pool, a role and an expectation. `nodes` are names or ranges such as `gpu-[001-016]`."""
+    """Nodes that share a pool, a role and an expectation."""
 
-    nodes: tuple[str, ...]
-    pool: str = "default"
-    role: NodeRole = NodeRole.WORKER
-    gpus: int | None = Field(default=None, ge=0)
-    domains: tuple[str, ...] = ()
-    survives_reboot: dict[str, bool] = Field(default_factory=dict)
+    nodes: tuple[str, ...] = Field(
+        description="Names or ranges such as `gpu-[001-016]`, as Slurm writes them; at most 20,000 names.",
+    )
+    pool: str = Field(default="default", min_length=1, description="Nodes of one pool can replace each other.")
+    role: NodeRole = Field(
+        default=NodeRole.WORKER,
+        description="What the machines are for. Only workers are ever acted on automatically or contained unasked.",
+    )
+    gpus: int | None = Field(
+        default=None,
+        ge=0,
+        description="How many GPUs each node should have. Absent: what its agent saw first, so one that "
+        "was lost before goes unnoticed.",
+    )
+    domains: tuple[str, ...] = Field(
+        default=(),
+        description="What the nodes share a fate with: rack, power feed, leaf, NVLink domain. Many to many.",
+    )
+    survives_reboot: dict[str, bool] = Field(
+        default_factory=dict,
+        description="By path: true if what lies there survives a boot. A path that is not named is told as unknown.",
+    )
+
+    @field_validator("nodes")
+    @classmethod
+    def _names_can_be_read(cls, nodes: tuple[str, ...]) -> tuple[str, ...]:
+        if not nodes:
+            raise ValueError("found an empty group, allowed: at least one node")
+        expand_nodes(nodes)
+        return nodes
 
 
 class SlurmAccess(Frozen):
-    """How to reach a Slurm: the folder of its programs and its configuration; absent means as in the environment."""
+    """How to reach a Slurm; absent means as in the environment."""
 
-    bin: str | None = None
-    conf: str | None = None
+    bin: str | None = Field(default=None, description="The folder of Slurm's programs.")
+    conf: str | None = Field(default=None, description="The file slurm.conf.")
 
 
 class ClusterDefinition(Frozen):
-    """One cluster as its operators declare it. `simulated_socket` is where the lab of a simulated cluster listens."""
+    """One cluster as its operators declare it."""
 
-    name: str = Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")
-    kind: ClusterKind
-    groups: tuple[NodeGroup, ...]
-    slurm: SlurmAccess = SlurmAccess()
-    simulated_socket: str | None = None
-    policy: Policy = Policy()
+    name: str = Field(
+        pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$",
+        description="Lower-case letters, digits and '-', at most 40: it stands in ids and marks.",
+    )
+    kind: ClusterKind = Field(description="Which scheduler gives out its work.")
+    groups: tuple[NodeGroup, ...] = Field(description="Its nodes; each is in one group.")
+    slurm: SlurmAccess = Field(default=SlurmAccess(), description="How to reach its Slurm.")
+    simulated_socket: str | None = Field(default=None, description="Where the lab of a simulated cluster listens.")
+    policy: Policy = Field(default=Policy(), description="What this site allows.")
+
+    @model_validator(mode="after")
+    def _each_node_once(self) -> Self:
+        for name, first, second in twice(expand_nodes(group.nodes) for group in self.groups):
+            raise ValueError(f"groups: node {name} is in group {first} and again in group {second}")
+        return self
+
+
+def twice(groups: Iterable[Iterable[str]]) -> list[tuple[str, int, int]]:
+    """Return each name that stands more than once, with the numbers of its first and of its next group."""
+    seen: dict[str, int] = {}
+    again: dict[str, tuple[str, int, int]] = {}
+    for number, names in enumerate(groups):
+        for name in names:
+            if name in seen:
+                again.setdefault(name, (name, seen[name], number))
+            seen.setdefault(name, number)
+    return list(again.values())
