@@ -52,6 +52,11 @@ class SlurmAccess(Frozen):
 
     bin: str | None = Field(default=None, description="The folder of Slurm's programs.")
     conf: str | None = Field(default=None, description="The file slurm.conf.")
+    one_machine: bool = Field(
+        default=False,
+        description="True for a test cluster whose nodes all run on one machine: restarting one of them is no boot, so "
+        "the boot id stays the same.",
+    )
 
 
 class ClusterDefinition(Frozen):

@@ -1,4 +1,4 @@
-"""The state machine of a repair, as a table: (state, event) -> state. The workflow turns it; docs and tests are made from it.
+"""The state machine of a repair, as a table: (state, event) -> state. The workflow turns it; docs and tests use it.
 
 `python -m daytwo.domain.repair_states` prints the diagram that stands in docs/repair-states.md.
 """
@@ -106,7 +106,7 @@ EVENT_OF: Final[dict[DecisionKind, Event]] = {
     DecisionKind.REMOVE: E.REMOVAL_DECIDED,
     DecisionKind.HAND_OVER: E.HANDED_OVER,
 }
-"""The event that a decision becomes when it is accepted; a state that does not know the event does not take the decision."""
+"""The event that a decision becomes when accepted; a state that does not know the event does not take the decision."""
 
 HELD_FROM: Final = frozenset(s for (s, e) in TRANSITIONS if e is E.HELD)
 TERMINAL: Final = frozenset({S.SUCCEEDED, S.REMOVED, S.DISMISSED, S.AUTO_RESOLVED, S.HANDED_OVER})
@@ -160,6 +160,7 @@ def mermaid() -> str:
     lines += [f"    {_name(a)} --> {_name(b)}: {e.value}" for (a, e), b in TRANSITIONS.items()]
     lines += [f"    {S.HELD.value} --> {_name(s)}: {E.RELEASED.value}" for s in sorted(HELD_FROM)]
     lines += [f"    {S.HELD.value} --> {S.DISMISSED.value}: {E.DISMISSED.value}"]
+    lines += [f"    {S.HELD.value} --> {_name(S.NEEDS_HELP)}: {E.STUCK.value}"]
     lines += [f"    {_name(s)} --> [*]" for s in sorted(TERMINAL)]
     return "\n".join(lines)
 
