@@ -23,7 +23,7 @@ class Requests:
         self._known = {id_: entry for id_, entry in known.items() if entry["boot_id"] == boot_id}
         self._unsent = [cast(Answer, entry["answer"]) for entry in self._known.values() if entry["unsent"]]
         self.has_news = bool(self._unsent)
-        """True while an answer waits that was never sent: worth a pulse of its own. One that is asked for again is not."""
+        """True while an answer waits that was never sent: it is worth a pulse of its own."""
 
     def take(self, asked: Any, withdrawn: Any) -> None:
         """Accept what a pulse brought. Anything that is not a request is left out."""

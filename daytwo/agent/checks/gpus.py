@@ -78,12 +78,12 @@ def gpu_count(look: Look) -> CheckState:
 
 
 def _judge_presence(look: Look) -> None:
-    expected, missing = look.inventory.expected or 0, look.inventory.missing(look.report)
+    expected = max(look.inventory.expected or 0, len(look.report.gpus))
     there = sum(not gpu.lost for gpu in look.report.gpus)
     evidence = f"{there} of {expected} GPUs answer"
-    short = there < max(expected, len(look.report.gpus))
+    short = there < expected
     # With as many GPUs as expected a UUID that is missing is a swapped board, not a lost one.
-    lost = missing if short else []
+    lost = look.inventory.missing(look.report) if short else []
     for gpu in look.inventory.known():
         look.set(OFF_BUS, gpu, gpu in lost, evidence, expected=expected, seen=there)
     look.set(OFF_BUS, node_entity(), short and not lost, evidence, expected=expected, seen=there)

@@ -1,0 +1,242 @@
+"""The kernel's messages: /dev/kmsg, or a file of kernel-format lines where that cannot be read. Each reads in a thread.
+
+A kernel that prints faster than we read overwrites what was not read: the gap in the sequence numbers tells how much.
+Lines that cannot be parsed are skipped and counted. `daytwo.agent.core` reports both.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from queue import Empty, Full, Queue
+from typing import BinaryIO, Final
+
+from daytwo.agent.seams import Clock, LogRecord, LogStatus
+from daytwo.faults.kernel_line import parse_line
+
+KMSG: Final = Path("/dev/kmsg")
+RECORD_BYTES: Final = 16 * 1024
+QUEUED: Final = 4_096
+FILE_POLL_SECONDS: Final = 0.2
+LONGEST_LINE: Final = 64 * 1024
+BOOT_BANNER: Final = b"Linux version "
+
+
+class _Reader(ABC):
+    """What both logs share: the thread, the queue to the core, the counts. Implements the seam `KernelLog`."""
+
+    retry_seconds = 30.0
+
+    def __init__(self, path: Path, *, clock: Clock, wake: Callable[[], None]) -> None:
+        self._path, self._clock, self._wake = path, clock, wake
+        self._records: Queue[LogRecord] = Queue(QUEUED)
+        self._status = LogStatus(readable=False, error=f"{path} was not opened yet")
+        self._stop, self._stop_write = os.pipe()
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    def start(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+        """Begin to read after `position`."""
+        self._resume(position, same_boot=same_boot)
+        self._thread = threading.Thread(target=self._follow, name="kernel-log", daemon=True)
+        self._thread.start()
+
+    def collect(self) -> Sequence[LogRecord]:
+        """Return what came since the last call."""
+        records: list[LogRecord] = []
+        with suppress(Empty):
+            while len(records) < QUEUED:
+                records.append(self._records.get_nowait())
+        return records
+
+    def status(self) -> LogStatus:
+        """Say whether the log can be read, and what was lost of it."""
+        return self._status
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stopping = True
+        os.write(self._stop_write, b"x")
+        if self._thread is not None:
+            self._thread.join(1.0)
+
+    @abstractmethod
+    def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+        """Note after which record to begin."""
+
+    @abstractmethod
+    def _read(self) -> None:
+        """Read until `_stopping`. Returns early to be called anew; raises `OSError`."""
+
+    def _follow(self) -> None:
+        while not self._stopping:
+            try:
+                self._read()
+            except OSError as error:
+                self._note(readable=False, error=f"{self._path} cannot be read: {error.strerror}")
+                self._wait(self.retry_seconds)
+
+    def _wait(self, seconds: float) -> None:
+        select.select([self._stop], [], [], seconds)
+
+    def _deliver(self, record: LogRecord) -> None:
+        """Hand a record to the core; wait while it is busy. What the kernel overwrites meanwhile is counted."""
+        while not self._stopping:
+            with suppress(Full):
+                self._records.put(record, timeout=0.5)
+                self._wake()
+                return
+
+    def _note(self, *, readable: bool = True, error: str = "", lost: int = 0, damaged: int = 0) -> None:
+        before = self._status
+        self._status = replace(
+            before, readable=readable, error=error, lost=before.lost + lost, damaged=before.damaged + damaged
+        )
+        if self._status != before:
+            self._wake()
+
+
+class KmsgLog(_Reader):
+    """/dev/kmsg: the ring of this boot, then what comes. The position is the kernel's sequence number."""
+
+    def __init__(self, *, clock: Clock, wake: Callable[[], None], path: Path = KMSG) -> None:
+        super().__init__(path, clock=clock, wake=wake)
+        self._taken: int | None = None
+
+    def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+        self._taken = position[0] if position and same_boot else None
+
+    def _read(self) -> None:
+        device = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            self._note()
+            while not self._stopping:
+                self._read_record(device)
+        finally:
+            os.close(device)
+
+    def _read_record(self, device: int) -> None:
+        try:
+            raw = os.read(device, RECORD_BYTES)
+        except BlockingIOError:
+            select.select([device, self._stop], [], [])
+        except OSError as error:
+            # EPIPE: records were overwritten; the next read goes on with the oldest that is left. EINVAL: one too long.
+            if error.errno not in (errno.EPIPE, errno.EINVAL):
+                raise
+            self._note(damaged=int(error.errno == errno.EINVAL))
+        else:
+            self._take(raw)
+
+    def _take(self, raw: bytes) -> None:
+        sequence = _sequence(raw)
+        if sequence is None:
+            self._note(damaged=1)
+            return
+        if self._taken is not None and sequence <= self._taken:
+            return
+        if self._taken is not None and sequence > self._taken + 1:
+            self._note(lost=sequence - self._taken - 1)
+        self._taken = sequence
+        record = parse_line(raw)
+        if record is None:
+            self._note(damaged=1)
+        elif record.text:
+            self._deliver(LogRecord(record, sequence, self._written_at(record.monotonic_us), (sequence,)))
+
+    def _written_at(self, monotonic_us: int | None) -> float:
+        age = self._clock.uptime() - (monotonic_us or 0) / 1e6
+        return self._clock.now() - max(0.0, age)
+
+
+def _sequence(raw: bytes) -> int | None:
+    """Return the number of a record without parsing the rest: most of the ring is skipped after a restart."""
+    fields = raw.split(b",", 2)
+    return int(fields[1]) if len(fields) == 3 and fields[1].isdigit() else None
+
+
+class FileLog(_Reader):
+    """A file that grows: raw records or syslog lines. Its lines are numbered, and seen when they are read.
+
+    The position is (number, inode, offset) of the last line. Without one the first look begins at the last boot banner,
+    so that an old file does not bring back earlier boots' faults. Rotation and truncation start at the new beginning.
+    """
+
+    retry_seconds = 1.0
+
+    def __init__(self, path: Path, *, clock: Clock, wake: Callable[[], None]) -> None:
+        super().__init__(path, clock=clock, wake=wake)
+        self._number, self._inode, self._offset = 0, 0, 0
+        self._resumed = False
+
+    def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+        if position is not None and len(position) == 3:
+            self._number, self._inode, self._offset = position
+            self._resumed = True
+
+    def _read(self) -> None:
+        with self._path.open("rb", buffering=LONGEST_LINE) as file:
+            self._note()
+            self._find_place(file)
+            while not self._stopping and not self._is_replaced(file):
+                self._read_lines(file)
+                self._wait(FILE_POLL_SECONDS)
+            # What was written between the last look and the rotation.
+            self._read_lines(file)
+
+    def _find_place(self, file: BinaryIO) -> None:
+        inode, size = _identity(file)
+        if not self._resumed:
+            self._number, self._offset = _last_boot(file)
+        elif inode != self._inode or size < self._offset:
+            self._offset = 0
+        self._inode, self._resumed = inode, True
+        file.seek(self._offset)
+
+    def _is_replaced(self, file: BinaryIO) -> bool:
+        try:
+            there = self._path.stat()
+        except FileNotFoundError:
+            return False
+        inode, size = _identity(file)
+        return there.st_ino != inode or size < self._offset
+
+    def _read_lines(self, file: BinaryIO) -> None:
+        while not self._stopping and (line := file.readline(LONGEST_LINE)):
+            if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
+                # Half a line: its writer is not done.
+                file.seek(self._offset)
+                return
+            self._offset += len(line)
+            self._number += 1
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        record = parse_line(line) if line.endswith(b"\n") else None
+        if record is None:
+            self._note(damaged=1)
+        elif record.text:
+            place = (self._number, self._inode, self._offset)
+            self._deliver(LogRecord(record, self._number, self._clock.now(), place))
+
+
+def _identity(file: BinaryIO) -> tuple[int, int]:
+    status = os.fstat(file.fileno())
+    return status.st_ino, status.st_size
+
+
+def _last_boot(file: BinaryIO) -> tuple[int, int]:
+    """Return the number and the offset of the line before the last boot began; (0, 0) if the file does not tell."""
+    found, offset = (0, 0), 0
+    for number, line in enumerate(file):
+        if BOOT_BANNER in line:
+            found = (number, offset)
+        offset += len(line)
+    return found

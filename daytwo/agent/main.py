@@ -1,0 +1,211 @@
+"""`daytwo-agent`: the agent of one node as a process. Each option is also a variable, `DAYTWO_AGENT_<OPTION>`.
+
+The threads behind the seams wake the loop; without them it sleeps until the agent itself wants its next step.
+SIGTERM and SIGINT end it within a second. Exit status 0 after a signal, 2 for a bad argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Final
+from urllib.parse import urlsplit
+
+from daytwo import __version__
+from daytwo.agent.core import Agent, AgentSettings, Seams
+from daytwo.agent.gpus import NvmlGpus
+from daytwo.agent.identity import BOOT_ID, SystemClock, boot_id, dmi
+from daytwo.agent.journal import DiskJournal, Locked
+from daytwo.agent.kernel_log import FileLog, KmsgLog
+from daytwo.agent.link import Address, HttpLink
+from daytwo.agent.spool import Spool
+
+PREFIX: Final = "DAYTWO_AGENT_"
+ACCEPT_USER_RECORDS: Final = "DAYTWO_TEST_ACCEPT_USER_RECORDS"
+BOOT_ID_FILE: Final = "DAYTWO_TEST_BOOT_ID_FILE"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the agent until a signal ends it; return the exit status."""
+    options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
+    wake = threading.Event()
+    stopping = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+        wake.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    try:
+        process = Process(options, wake)
+    except (Locked, OSError) as error:
+        say(f"cannot start: {error}")
+        return 1
+    process.run(stopping)
+    return 0
+
+
+class Process:
+    """The agent with its real seams."""
+
+    def __init__(self, options: argparse.Namespace, wake: threading.Event) -> None:
+        self._wake = wake
+        clock = SystemClock()
+        self._journal = DiskJournal(options.state_dir)
+        self._log = _kernel_log(options.kernel_log, clock, wake.set)
+        self._gpus = NvmlGpus(wake.set)
+        self._link = HttpLink(Address(options.gateway, options.node, options.token_file, options.ca_file), wake.set)
+        seams = Seams(self._log, self._gpus, self._link, clock, say)
+        self._agent = Agent(_settings(options), seams, Spool(self._journal))
+
+    def run(self, stopping: threading.Event) -> None:
+        """Step until `stopping`, then spool what is folded and end the threads and the child."""
+        while not stopping.is_set():
+            self._wake.clear()
+            delay = self._agent.step()
+            self._wake.wait(delay)
+        self._agent.close()
+        self._gpus.close()
+        self._link.close()
+        self._log.close()
+        self._journal.close()
+
+
+def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> argparse.Namespace:
+    """Return the options; a wrong one ends the process with status 2 and a message that names it."""
+    parser = argparse.ArgumentParser(prog="daytwo-agent", description="The daytwo agent of one node.", epilog=EPILOG)
+    add = _Adder(parser, environ)
+    add("node", _text, "this node's name, as its cluster knows it", default=socket.gethostname())
+    add("gateway", _url, "where the gateway is: http://… or https://…")
+    add("token-file", Path, "file with this node's token (`daytwo nodes token`)")
+    add("ca-file", _file, "file with the certificates that vouch for the gateway; default: the system's", default=None)
+    add("state-dir", Path, "folder for what must survive a restart", default=_state_dir(environ))
+    add("kernel-log", _log_source, "kmsg, or file:PATH with kernel-format lines", default="kmsg")
+    add(
+        "expect-gpus",
+        _count,
+        "how many GPUs the node should have; default: learnt from the first reading",
+        default=None,
+    )
+    add("pulse-seconds", _seconds, "longest time between two pulses, unless the gateway says another", default=60.0)
+    add("gpu-poll-seconds", _seconds, "time between two readings of the GPUs", default=60.0)
+    add("gpu-deadline-seconds", _seconds, "how long one reading of the GPUs may take", default=20.0)
+    parser.add_argument(
+        "--accept-user-records",
+        action="store_true",
+        default=environ.get(ACCEPT_USER_RECORDS) == "1",
+        help=f"for tests: believe kernel records that a process wrote ({ACCEPT_USER_RECORDS}=1)",
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    return parser.parse_args(arguments)
+
+
+EPILOG: Final = f"Each option is also a variable: {PREFIX}NODE, {PREFIX}TOKEN_FILE and so on."
+
+
+class _Adder:
+    """Adds options that may come from the environment, so that both are checked alike."""
+
+    def __init__(self, parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
+        self._parser, self._environ = parser, environ
+
+    def __call__(self, name: str, read: Callable[[str], object], text: str, **default: object) -> None:
+        variable = PREFIX + name.upper().replace("-", "_")
+        given = self._environ.get(variable)
+        shown = f"{text} (default {default['default']})" if default.get("default") is not None else text
+        if given is not None:
+            # argparse checks a default that is a string like an argument.
+            default = {"default": given}
+        self._parser.add_argument(f"--{name}", type=read, help=shown, required=not default, **default)  # type: ignore[arg-type]  # Unpacked: only `default` is in there.
+
+
+def _state_dir(environ: Mapping[str, str]) -> Path:
+    """systemd names the folder of its `StateDirectory=`."""
+    return Path(environ.get("STATE_DIRECTORY") or "/var/lib/daytwo-agent")
+
+
+def _wrong(found: str, allowed: str) -> argparse.ArgumentTypeError:
+    return argparse.ArgumentTypeError(f"found {found!r}; allowed is {allowed}")
+
+
+def _text(value: str) -> str:
+    if not value.strip() or "/" in value:
+        raise _wrong(value, "a name without a slash")
+    return value
+
+
+def _url(value: str) -> str:
+    try:
+        url = urlsplit(value)
+        good = url.scheme in ("http", "https") and bool(url.hostname) and (url.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good:
+        raise _wrong(value, "a URL that starts with http:// or https://")
+    return value
+
+
+def _file(value: str) -> Path:
+    if not Path(value).is_file():
+        raise _wrong(value, "a file that exists")
+    return Path(value)
+
+
+def _log_source(value: str) -> str:
+    if value != "kmsg" and not value.removeprefix("file:").startswith("/"):
+        raise _wrong(value, "kmsg or file:/absolute/path")
+    return value
+
+
+def _count(value: str) -> int:
+    if not value.isascii() or not value.isdigit() or int(value) > 1024:
+        raise _wrong(value, "a whole number from 0 to 1024")
+    return int(value)
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3_600:
+        raise _wrong(value, "a number of seconds from 0.1 to 3600")
+    return seconds
+
+
+def _kernel_log(source: str, clock: SystemClock, wake: Callable[[], None]) -> KmsgLog | FileLog:
+    if source == "kmsg":
+        return KmsgLog(clock=clock, wake=wake)
+    return FileLog(Path(source.removeprefix("file:")), clock=clock, wake=wake)
+
+
+def _settings(options: argparse.Namespace) -> AgentSettings:
+    return AgentSettings(
+        node=options.node,
+        # A machine that plays several nodes cannot boot for one of them: a test gives that node's boot id in a file.
+        boot_id=boot_id(Path(os.environ.get(BOOT_ID_FILE, BOOT_ID))),
+        identity=dmi(),
+        expected_gpus=options.expect_gpus,
+        pulse_seconds=options.pulse_seconds,
+        gpu_poll_seconds=options.gpu_poll_seconds,
+        gpu_deadline_seconds=options.gpu_deadline_seconds,
+        accept_user_records=options.accept_user_records,
+    )
+
+
+def say(line: str) -> None:
+    """Write one line for the operator; the service manager adds the time."""
+    sys.stderr.write(f"daytwo-agent: {line}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
