@@ -6,6 +6,8 @@ import asyncio
 from datetime import timedelta
 from typing import Any, Final
 
+from daytwo.domain.proposal import BOOTS
+from daytwo.domain.seams import NodeFacts
 from daytwo.domain.verification import Evidence, Verification, judge, plan
 from sqlmodel import Session, col, select
 
@@ -18,7 +20,6 @@ from daytwo.adapters import Cluster
 from daytwo.domain.errors import NotYet, TryAgain
 from daytwo.domain.exchange import StepInput, Verified
 from daytwo.domain.ids import new_id
-from daytwo.domain.seams import NodeFacts
 from daytwo.store.situations import node_row
 from daytwo.store.tables import CheckResultRow, CheckRunRow, FindingRow, NodeRequestRow, NodeRow
 
@@ -110,7 +111,7 @@ class VerifyActivities:
         except TryAgain:
             facts = None
         node = await self._world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
-        return judge(self._evidence(cluster, arg, answers, facts, node))
+        return judge(self._evidence(cluster, arg, answers, facts, node), cluster.definition.policy)
 
     def _evidence(
         self, cluster: Cluster, arg: StepInput, answers: Answers, facts: NodeFacts | None, node: NodeRow
@@ -124,14 +125,13 @@ class VerifyActivities:
             expected_gpus=node.expected_gpus,
             known_uuids=tuple(gpu["uuid"] for gpu in node.inventory.get("gpus", ())),
             boot_id_before=proposal.boot_id if proposal else None,
-            boot_time_before=proposal.boot_time if proposal else None,
             boot_id_now=node.boot_id,
-            boot_expected=arg.disturbed and arg.acted_at is not None,
-            acted_at=arg.acted_at or arg.since,
+            boot_expected=arg.acted_at is not None and arg.action in BOOTS,
+            same_boot_ok=cluster.definition.slurm.one_machine,
+            acted_at=arg.acted_at,
             now=self._world.now(),
             fault=proposal.fault if proposal else "",
             entities=proposal.entities if proposal else (),
-            policy=cluster.definition.policy,
         )
 
 

@@ -1,0 +1,332 @@
+"""A whole control plane for tests: real Temporal, real store, real gateway, and a simulated fleet in its own process.
+
+One per test session; each test takes a node that no other test has touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+from sqlmodel import col, select
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from daytwo.adapters import Adapters
+from daytwo.controller.reconcile import Reconciler
+from daytwo.domain.policy import Approval, Breaker, Budget, Person, Timing
+from daytwo.domain.vocabulary import Channel, DecisionKind, State
+from daytwo.gateway.identity import issue_token
+from daytwo.intake import declare, observe_facts
+from daytwo.intents import Ledger
+from daytwo.lab.client import LabClient
+from daytwo.lab.definition import CLUSTER, lab_definition, node_names
+from daytwo.service.decisions import DecisionRequest, Identity, decide
+from daytwo.settings import Settings
+from daytwo.store.engine import Store
+from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRow, RepairEventRow, RepairRow
+from daytwo.temporal import Repairs, TemporalDelivery
+from workers.control import build
+
+V = TypeVar("V")
+
+LEAD = Identity(actor="cli:ann", channel=Channel.CLI, verified=True)
+OPERATOR = Identity(actor="cli:oli", channel=Channel.CLI, verified=True)
+NOBODY = Identity(actor="cli:eve", channel=Channel.CLI, verified=True)
+NODES = 60
+SPEED = 600.0
+
+
+@dataclass
+class Plane:
+    """Handles on everything, and the few things that tests do over and over."""
+
+    store: Store
+    client: Client
+    settings: Settings
+    lab: LabClient
+    gateway_url: str
+    free: Iterator[str]
+    reconciler: Reconciler
+    problems: list[BaseException] = field(default_factory=list)
+
+    def take(self) -> str:
+        """A node that nobody has touched."""
+        return next(self.free)
+
+    async def broken(self, fault: str = "xid-79", **options: Any) -> str:
+        """Break a fresh node and return it."""
+        node = self.take()
+        await asyncio.to_thread(self.lab.break_node, node, fault, **options)
+        return node
+
+    async def until(self, question: Callable[[], V], what: str, seconds: float = 30.0) -> V:
+        """Ask until the answer is true, and return it."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if answer := await asyncio.to_thread(question):
+                return answer
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"not within {seconds} s: {what}")
+
+    async def in_state(self, node: str, *states: State, seconds: float = 30.0) -> RepairRow:
+        """Wait until the newest repair of `node` is in one of these states."""
+
+        def reached() -> RepairRow | None:
+            row = self.repair(node)
+            return row if row is not None and row.state in states else None
+
+        try:
+            return await self.until(reached, f"{node} in {states}", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story(node)}") from None
+
+    async def proposed(self, node: str, revision: int = 1) -> RepairRow:
+        """Wait until `revision` of the node's repair has been announced."""
+
+        def announced() -> RepairRow | None:
+            row = self.repair(node)
+            ready = row is not None and row.state == State.PROPOSED and row.revision >= revision
+            return row if ready else None
+
+        try:
+            return await self.until(announced, f"{node} proposed, revision {revision}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story(node)}") from None
+
+    def repair(self, node: str) -> RepairRow | None:
+        """The newest repair of a node."""
+        with self.store.read() as session:
+            mine = select(RepairRow).where(RepairRow.cluster == CLUSTER, RepairRow.node == node)
+            return session.exec(mine.order_by(col(RepairRow.opened_at).desc())).first()
+
+    def events(self, node: str) -> list[str]:
+        """The timeline of the newest repair, as event names."""
+        return [row.event for row in self._rows(node)]
+
+    def _rows(self, node: str) -> list[RepairEventRow]:
+        repair = self.repair(node)
+        if repair is None:
+            return []
+        with self.store.read() as session:
+            mine = select(RepairEventRow).where(RepairEventRow.repair_id == repair.id)
+            return list(session.exec(mine.order_by(col(RepairEventRow.number))).all())
+
+    def node(self, name: str) -> NodeRow:
+        """The row of a node."""
+        with self.store.read() as session:
+            return session.get_one(NodeRow, (CLUSTER, name))
+
+    def findings(self, node: str) -> dict[str, str]:
+        """Fault to status."""
+        with self.store.read() as session:
+            rows = session.exec(select(FindingRow).where(FindingRow.node == node)).all()
+        return {row.fault: row.status for row in rows}
+
+    def intents(self, node: str) -> list[tuple[str, str]]:
+        """Kind and state of every intent of a node, oldest first."""
+        with self.store.read() as session:
+            rows = session.exec(
+                select(IntentRow).where(IntentRow.node == node).order_by(col(IntentRow.created_at))
+            ).all()
+        return [(row.kind, row.state) for row in rows]
+
+    def acts(self, node: str, kind: str) -> int:
+        """How often the fleet itself was told to do `kind` to a node."""
+        return sum(act["kind"] == kind and act["node"] == node for act in self.lab._call("GET", "/acts")["acts"])
+
+    def scheduler_states(self, node: str) -> set[str]:
+        """The scheduler's words for a node, from the fleet itself."""
+        found = next(n for n in self.lab.status()["nodes"] if n["node"] == node)
+        return set(found["states"])
+
+    def story(self, node: str) -> str:
+        """Everything that helps when a test fails."""
+        repair = self.repair(node)
+        lines = [f"repair {repair.model_dump() if repair else None}"]
+        lines += [
+            f"  {r.number} {r.event}: {r.from_state} -> {r.to_state} by {r.actor}: {r.text}" for r in self._rows(node)
+        ]
+        return "\n".join(
+            [*lines, f"findings {self.findings(node)}", f"intents {self.intents(node)}", str(self.problems)]
+        )
+
+    async def decide(
+        self, node: str, kind: DecisionKind, asker: Identity = LEAD, *, revision: int | None = None, **more: Any
+    ) -> str:
+        """Decide as a person does, on the revision that stands; returns the id of the row."""
+        repair = self.repair(node)
+        assert repair is not None
+        request = DecisionRequest(
+            request_id=str(uuid.uuid4()),
+            repair_id=more.pop("repair_id", repair.id),
+            revision=repair.revision if revision is None else revision,
+            kind=kind,
+            reason=more.pop("reason", "test"),
+            **more,
+        )
+        made = await asyncio.to_thread(decide, self.store, asker, request, datetime.now(UTC))
+        delivery = TemporalDelivery(self.store, Repairs(self.client, self.settings.task_queue))
+        with contextlib.suppress(Exception):  # what is not delivered now is delivered by the reconciler
+            await delivery.deliver(made.id)
+        return made.id
+
+    async def ended(self, decision_id: str, seconds: float = 20.0) -> DecisionRow:
+        """Wait until a decision is accepted, refused or void."""
+
+        def answer() -> DecisionRow | None:
+            with self.store.read() as session:
+                row = session.get_one(DecisionRow, decision_id)
+            return row if row.status != "pending" else None
+
+        return await self.until(answer, f"decision {decision_id} ended", seconds)
+
+
+@contextlib.asynccontextmanager
+async def a_plane(root: Path, client: Client, *, nodes: int = NODES) -> AsyncIterator[Plane]:
+    """Start everything; the worker and the controller's loops run in this process."""
+    settings = Settings(
+        state_dir=root,
+        store_url=f"sqlite:///{root}/daytwo.db",
+        service_socket=root / "service.sock",
+        gateway_url=f"http://127.0.0.1:{_free_port()}",
+        task_queue=f"tests-{uuid.uuid4().hex[:8]}",
+    )
+    store = Store(settings.store_url)
+    store.migrate()
+    _declare(store, root, nodes)
+    with contextlib.ExitStack() as processes:
+        _start_gateway(processes, settings)
+        _start_lab(processes, settings, nodes)
+        adapters = Adapters(store)
+        temporal = Repairs(client, settings.task_queue)
+        reconciler = Reconciler(
+            store,
+            adapters,
+            Ledger(store, adapters),
+            temporal,
+            guard=lambda session: None,
+            now=lambda: datetime.now(UTC),
+        )
+        lab = LabClient(str(root / "lab.sock"))
+        plane = Plane(store, client, settings, lab, settings.gateway_url, iter(node_names(nodes)), reconciler)
+        async with a_worker(plane):
+            loops = [asyncio.create_task(_reconcile(plane)), asyncio.create_task(_watch(plane, adapters))]
+            yield plane
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+    store.close()
+
+
+def a_worker(plane: Plane) -> Worker:
+    """A control worker on this plane's queue, in this process."""
+    return build(plane.client, plane.settings, plane.store)
+
+
+async def _reconcile(plane: Plane) -> None:
+    while True:
+        try:
+            await plane.reconciler.step()
+        except Exception as error:  # a test reads what went wrong from the story
+            plane.problems.append(error)
+        await asyncio.sleep(0.05)
+
+
+async def _watch(plane: Plane, adapters: Adapters) -> None:
+    while True:
+        try:
+            cluster = await asyncio.to_thread(adapters.cluster, CLUSTER)
+            facts = await cluster.scheduler.facts()
+            await asyncio.to_thread(observe_facts, plane.store, CLUSTER, facts, now=datetime.now(UTC))
+        except Exception as error:
+            plane.problems.append(error)
+        await asyncio.sleep(0.3)
+
+
+def _declare(store: Store, root: Path, nodes: int) -> None:
+    usual = lab_definition(str(root / "lab.sock"), nodes=nodes, speed=SPEED)
+    people = (
+        Person(name="ann", roles=("lead",), identities=("cli:ann",)),
+        Person(name="oli", roles=("operator",), identities=("cli:oli",)),
+    )
+    policy = usual.policy.model_copy(
+        update={
+            "approval": Approval(people=people),
+            "budget": Budget(
+                acting_share=1, acting_nodes=nodes, acting_per_domain=nodes, containing_share=1, containing_nodes=nodes
+            ),
+            "breaker": Breaker(nodes=nodes, pool_nodes=nodes, pool_share=1),
+            "timing": usual.policy.timing.model_copy(update={"settle_seconds": 0.6, "settle_at_most_seconds": 2}),
+        }
+    )
+    declare(store, usual.model_copy(update={"policy": policy}), now=datetime.now(UTC))
+    tokens = {name: issue_token(store, CLUSTER, name, now=datetime.now(UTC)) for name in node_names(nodes)}
+    (root / "tokens.json").write_text(json.dumps(tokens))
+
+
+def _start_gateway(processes: contextlib.ExitStack, settings: Settings) -> None:
+    _start(processes, settings, "gateway", "workers.gateway")
+    _wait_for(lambda: httpx.get(f"{settings.gateway_url}/readyz", timeout=2).is_success, "the gateway")
+
+
+def _start_lab(processes: contextlib.ExitStack, settings: Settings, nodes: int) -> None:
+    root = settings.state_dir
+    options = ["--socket", root / "lab.sock", "--nodes", nodes, "--speed", SPEED, "--gateway", settings.gateway_url]
+    _start(processes, settings, "lab", "daytwo.lab", *options, "--tokens", root / "tokens.json", "--seed", 7)
+    _wait_for(
+        lambda: (root / "lab.sock").exists() and LabClient(str(root / "lab.sock")).status() is not None, "the lab"
+    )
+
+
+def _start(processes: contextlib.ExitStack, settings: Settings, name: str, module: str, *options: object) -> None:
+    log = processes.enter_context(open(settings.state_dir / f"{name}.log", "wb"))
+    child = subprocess.Popen(
+        [sys.executable, "-m", module, *map(str, options)], env=environment(settings), stdout=log, stderr=log
+    )
+    processes.callback(child.wait)
+    processes.callback(child.terminate)
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """What a process of this plane is started with."""
+    return {
+        **os.environ,
+        "DAYTWO_STATE_DIR": str(settings.state_dir),
+        "DAYTWO_STORE_URL": settings.store_url,
+        "DAYTWO_GATEWAY_URL": settings.gateway_url,
+        "DAYTWO_TASK_QUEUE": settings.task_queue,
+        "DAYTWO_PULSE_SECONDS": "2",
+        "DAYTWO_STICKY_SECONDS": "1",
+    }
+
+
+def _wait_for(question: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(Exception):
+            if question():
+                return
+        time.sleep(0.05)
+    raise AssertionError(f"{what} did not start")
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
