@@ -16,7 +16,7 @@ from daytwo.domain.errors import BadInput, NotFound
 from daytwo.lab.faults import DRAINS, RECOVERY_WORDS, SCRIPTS, ActiveFault, Break, xid
 from daytwo.lab.jobs import KINDS, LARGE, LARGE_WIDTH, JobQueue
 from daytwo.lab.timeline import Timeline
-from daytwo.lab.world import SCHEDULER_USER, Drain, Gpu, Job, Node, Reservation, make_node, new_uuid
+from daytwo.lab.world import SCHEDULER_USER, Drain, Gpu, Job, Node, Reservation, make_node, new_boot_id
 
 BootKind = Literal["reboot", "power-cycle"]
 
@@ -205,7 +205,8 @@ class Fleet:
     def _come_up(self, node: Node, boot: int, kind: BootKind) -> None:
         if node.boots != boot or any(fault.how.never_comes_back for fault in node.faults):
             return
-        node.power, node.boot_id, node.boot_time = "on", new_uuid(self._rng), self.wall()
+        node.power, node.boot_time = "on", self.wall()
+        node.boot_id = new_boot_id(node.name, boot, node.boot_time)
         node.kernel = []
         self._print_boot(node)
         for gpu in node.gpus:

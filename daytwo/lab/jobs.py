@@ -125,7 +125,6 @@ class JobQueue:
             raise NotFound(f"job: found {job_id!r}; allowed is a job that the scheduler still knows")
         if not job.may_requeue or job.state != "RUNNING":
             raise Refused(f"job {job_id} is {job.state} and may{'' if job.may_requeue else ' not'} be requeued")
-        job.restarts += 1
         self.end(job, "PENDING")
 
     def lose(self, node: str) -> None:
@@ -162,8 +161,10 @@ class JobQueue:
         self._timeline.after(max(0.0, seconds), end)
 
     def _leave(self, job: Job) -> None:
+        requeued = job.then == "PENDING"
         job.state, job.nodes = job.then, ()
-        job.eligible = self._timeline.now + (self._requeue_delay if job.then == "PENDING" else 0.0)
+        job.restarts += requeued
+        job.eligible = self._timeline.now + (self._requeue_delay if requeued else 0.0)
 
     def _most_gpus(self) -> int:
         return max(len(node.gpus) for node in self._nodes.values())

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
 
 from daytwo.lab.server import Lab, lab_app
 
@@ -24,8 +25,18 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def serving(lab: Lab, path: Path) -> AsyncIterator[None]:
     """Serve `lab` on the socket `path`, which only its user may open, while the block lasts."""
-    listener = _listen(path)
-    config = uvicorn.Config(lab_app(lab), uds=str(path), log_level="error", lifespan="off")
+    async with serving_app(lab_app(lab), _listen(path)):
+        try:
+            yield
+        finally:
+            os.unlink(path)
+
+
+@asynccontextmanager
+async def serving_app(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve `app` on a socket that listens already, in this loop, while the block lasts."""
+    # `uds` only keeps uvicorn from taking the socket's name apart as host and port.
+    config = uvicorn.Config(app, uds=str(listener.getsockname()), log_level="error", lifespan="off", ws="none")
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
@@ -34,7 +45,6 @@ async def serving(lab: Lab, path: Path) -> AsyncIterator[None]:
         # Requests that hang by order would be waited for otherwise.
         server.should_exit = server.force_exit = True
         await task
-        os.unlink(path)
 
 
 def _listen(path: Path) -> socket.socket:

@@ -151,7 +151,7 @@ def make_node(name: str, *, gpus: int, rng: random.Random, now: datetime) -> Nod
         gpus=[_make_gpu(index, rng) for index in range(gpus)],
         system_uuid=new_uuid(rng),
         serial=f"SIM{rng.randrange(10**9):09d}",
-        boot_id=new_uuid(rng),
+        boot_id=new_boot_id(name, 0, now),
         boot_time=now - timedelta(seconds=rng.randrange(86_400, 30 * 86_400)),
         gpus_registered=gpus,
     )
@@ -160,6 +160,15 @@ def make_node(name: str, *, gpus: int, rng: random.Random, now: datetime) -> Nod
 def new_uuid(rng: random.Random) -> str:
     """Return a random UUID that is the same for the same seed."""
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
+
+
+def new_boot_id(node: str, boot: int, now: datetime) -> str:
+    """Return the id of one boot. It is never the same again, although the same seed gives the same machines.
+
+    The control plane keeps kernel records by boot id and sequence: a fleet that started again with its old boot ids
+    would be taken to repeat what was already seen.
+    """
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{node} {boot} {now.isoformat()}"))
 
 
 def _make_gpu(index: int, rng: random.Random) -> Gpu:

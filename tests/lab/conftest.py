@@ -59,3 +59,11 @@ async def lab(socket: str) -> AsyncIterator[Lab]:
     served = Lab(Fleet(node_names(16), wall=now, seed=7), speed=SPEED, clock=lambda: 0.0)
     async with serving(served, Path(socket)):
         yield served
+
+
+@pytest.fixture
+async def running_lab(socket: str) -> AsyncIterator[Lab]:
+    """A lab that serves on `socket`, and whose time runs."""
+    served = Lab(Fleet(node_names(16), wall=now, seed=7), speed=SPEED)
+    async with serving(served, Path(socket)):
+        yield served

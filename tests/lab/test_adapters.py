@@ -5,12 +5,12 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from daytwo.domain.errors import DaytwoError, NotFound, UnknownAnswer, Unreachable
+from daytwo.domain.errors import DaytwoError, NotYet, UnknownAnswer, Unreachable
 from daytwo.domain.seams import Act, ActKind, AlreadyDone, NotOurs, Outcome, Ownership, Request
 from daytwo.domain.vocabulary import Mark
 from daytwo.hardware.simulated import SimulatedHardware
 from daytwo.lab import remote
-from daytwo.lab.faults import Break
+from daytwo.lab.acts import Order
 from daytwo.lab.server import Lab, Outage, OutageOrder
 from daytwo.schedulers.simulated import SimulatedScheduler
 
@@ -49,54 +49,6 @@ async def booting(hardware: SimulatedHardware, kind: ActKind = ActKind.REBOOT) -
     return act
 
 
-async def test_a_quarantined_node_is_ours_under_the_repair(scheduler: SimulatedScheduler) -> None:
-    await quarantine(scheduler, IDLE)
-    facts = await scheduler.node(IDLE)
-    assert (facts.ownership, facts.mark_repair_id) == (Ownership.OURS, MARK.repair_id)
-
-
-async def test_a_quarantine_written_twice_is_already_done(scheduler: SimulatedScheduler) -> None:
-    await quarantine(scheduler, IDLE)
-    again = [await scheduler.prepare(act) for act in scheduler.quarantine_acts("sim", IDLE, MARK)]
-    assert all(isinstance(preparation, AlreadyDone) for preparation in again)
-
-
-async def test_a_released_node_is_free_again(scheduler: SimulatedScheduler) -> None:
-    await quarantine(scheduler, IDLE)
-    for act in scheduler.release_acts("sim", IDLE, MARK):
-        await write(await scheduler.prepare(act))
-    assert (await scheduler.node(IDLE)).ownership is Ownership.FREE
-
-
-async def test_a_person_s_drain_is_neither_overwritten_nor_lifted(lab: Lab, scheduler: SimulatedScheduler) -> None:
-    lab.fleet.break_node(IDLE, Break(fault="person-drain"))
-    acts = (*scheduler.quarantine_acts("sim", IDLE, MARK), scheduler.release_acts("sim", IDLE, MARK)[0])
-    assert all([isinstance(await scheduler.prepare(act), NotOurs) for act in acts])
-
-
-async def test_slurm_s_own_drain_is_adopted_with_its_reason(lab: Lab, scheduler: SimulatedScheduler) -> None:
-    lab.fleet.break_node(IDLE, Break(fault="slurm-drained"))
-    await quarantine(scheduler, IDLE)
-    facts = await scheduler.node(IDLE)
-    assert facts.ownership is Ownership.OURS
-    assert "(was: Kill task failed)" in facts.reason
-
-
-async def test_another_repair_s_marks_are_left_alone(scheduler: SimulatedScheduler) -> None:
-    await quarantine(scheduler, IDLE)
-    other = Mark(repair_id="r-20261201-030000-fghjk", text="later")
-    assert isinstance(await scheduler.prepare(scheduler.quarantine_acts("sim", IDLE, other)[1]), NotOurs)
-    assert isinstance(await scheduler.prepare(scheduler.release_acts("sim", IDLE, other)[1]), AlreadyDone)
-
-
-@pytest.mark.parametrize("kind", [ActKind.RESERVE, ActKind.DRAIN])
-async def test_looking_tells_whether_a_mark_is_there(scheduler: SimulatedScheduler, kind: ActKind) -> None:
-    act = Act(kind=kind, cluster="sim", node=IDLE, target=IDLE, mark=MARK)
-    before = await scheduler.look(act)
-    await quarantine(scheduler, IDLE)
-    assert (before.outcome, (await scheduler.look(act)).outcome) == (Outcome.NOT_DONE, Outcome.DONE)
-
-
 async def test_workloads_name_all_nodes_of_a_job_and_what_its_owner_allows(scheduler: SimulatedScheduler) -> None:
     (job,) = await scheduler.workloads([BUSY])
     assert (len(job.nodes), job.gpus, job.opted_into_requeue, job.user) == (8, 64, True, "alice")
@@ -119,13 +71,6 @@ async def test_a_job_that_already_restarted_elsewhere_is_not_requeued_again(
     await write(await scheduler.prepare(act))
     lab.skip(600)
     assert isinstance(await scheduler.prepare(act), AlreadyDone)
-
-
-async def test_only_jobs_that_opted_in_are_interrupted(scheduler: SimulatedScheduler) -> None:
-    jobs = await scheduler.workloads([facts.node for facts in await scheduler.facts()])
-    acts = scheduler.interrupt_acts("sim", BUSY, MARK, jobs)
-    assert {act.target for act in acts} == {job.id for job in jobs if job.opted_into_requeue}
-    assert len(acts) < len(jobs)
 
 
 async def test_a_reboot_is_pending_while_it_boots_and_proven_by_its_boot_time(
@@ -153,21 +98,29 @@ async def test_a_reboot_loses_the_drain_but_not_the_reservation(
 async def test_a_reboot_is_ordered_once(lab: Lab, scheduler: SimulatedScheduler, hardware: SimulatedHardware) -> None:
     await quarantine(scheduler, IDLE)
     act = await booting(hardware)
-    taken = await hardware.prepare(act)
+    with pytest.raises(NotYet, match="under way"):
+        await hardware.prepare(act)
     lab.skip(700)
-    assert isinstance(taken, AlreadyDone)
     assert isinstance(await hardware.prepare(act), AlreadyDone)
 
 
-async def test_an_order_that_never_came_is_told_from_one_under_way(hardware: SimulatedHardware) -> None:
+async def test_a_node_that_is_not_ours_is_not_rebooted(hardware: SimulatedHardware) -> None:
+    act = await hardware.baseline(Act(kind=ActKind.REBOOT, cluster="sim", node=IDLE, target=IDLE, mark=MARK))
+    assert isinstance(await hardware.prepare(act), NotOurs)
+
+
+async def test_an_order_that_never_came_is_told_from_one_under_way(lab: Lab, hardware: SimulatedHardware) -> None:
     act = await hardware.baseline(Act(kind=ActKind.REBOOT, cluster="sim", node=BUSY, target=BUSY, mark=MARK))
     before = await hardware.look(act)
-    await write(await hardware.prepare(act))
+    lab.acts.do(Order(kind=ActKind.REBOOT, node=BUSY))
     # The node still runs its job, with its old boot time.
     assert (before.outcome, (await hardware.look(act)).outcome) == (Outcome.NOT_DONE, Outcome.PENDING)
 
 
-async def test_a_power_cycle_is_proven_by_the_bmc(lab: Lab, hardware: SimulatedHardware) -> None:
+async def test_a_power_cycle_is_proven_by_the_bmc(
+    lab: Lab, scheduler: SimulatedScheduler, hardware: SimulatedHardware
+) -> None:
+    await quarantine(scheduler, IDLE)
     act = await booting(hardware, ActKind.POWER_CYCLE)
     during = await hardware.look(act)
     lab.skip(700)
@@ -175,21 +128,22 @@ async def test_a_power_cycle_is_proven_by_the_bmc(lab: Lab, hardware: SimulatedH
     assert (during.outcome, after.outcome, after.proof_type) == (Outcome.PENDING, Outcome.DONE, "bmc")
 
 
-async def test_a_machine_that_somebody_switched_off_is_not_powered_up(lab: Lab, hardware: SimulatedHardware) -> None:
+async def test_a_machine_that_somebody_switched_off_is_not_powered_up(
+    lab: Lab, scheduler: SimulatedScheduler, hardware: SimulatedHardware
+) -> None:
+    await quarantine(scheduler, IDLE)
     lab.fleet.switch_off(lab.fleet.node(IDLE))
     act = await hardware.baseline(Act(kind=ActKind.POWER_CYCLE, cluster="sim", node=IDLE, target=IDLE, mark=MARK))
     assert isinstance(await hardware.prepare(act), NotOurs)
 
 
-async def test_the_bmc_of_another_machine_is_not_touched(hardware: SimulatedHardware) -> None:
+async def test_the_bmc_of_another_machine_is_not_touched(
+    scheduler: SimulatedScheduler, hardware: SimulatedHardware
+) -> None:
+    await quarantine(scheduler, IDLE)
     known = {"bmc_serial": "SIM-OTHER", "resets": 0}
     act = Act(kind=ActKind.POWER_CYCLE, cluster="sim", node=IDLE, target=IDLE, mark=MARK, baseline=known)
     assert isinstance(await hardware.prepare(act), NotOurs)
-
-
-async def test_an_unknown_node_is_not_found(scheduler: SimulatedScheduler) -> None:
-    with pytest.raises(NotFound, match="node-99"):
-        await scheduler.node("node-99")
 
 
 @pytest.mark.parametrize(
