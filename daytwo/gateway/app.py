@@ -138,6 +138,7 @@ def create_app(gateway: Gateway) -> FastAPI:
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(DBAPIError, _on_store)
     app.add_exception_handler(PoolTimeout, _on_store)
+    app.add_exception_handler(Exception, _on_bug)
     return app
 
 
@@ -165,6 +166,11 @@ async def _on_not_found(_request: Request, error: Exception) -> Response:
 async def _on_http(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  # registered for this class
     return Problem(error.status_code, error.detail, headers=error.headers).response()
+
+
+async def _on_bug(_request: Request, _error: Exception) -> Response:
+    # The server logs it; a node that runs other people's jobs is told nothing of it.
+    return Problem(500, "the gateway failed").response()
 
 
 async def _on_store(_request: Request, error: Exception) -> Response:

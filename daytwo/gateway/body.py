@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect
 
 from daytwo.gateway.problems import Problem, malformed
 from daytwo.wire import MAX_BODY_BYTES
@@ -18,10 +19,12 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 async def read_body(request: Request, model: type[Model], *, seconds: float = READ_SECONDS) -> Model:
-    """Return the body as `model`. Raises `Problem`: 408 too slow, 413 too large, 422 wrong."""
+    """Return the body as `model`. Raises `Problem`: 400 cut off, 408 too slow, 413 too large, 422 wrong."""
     try:
         async with asyncio.timeout(seconds):
             body = await _read(request)
+    except ClientDisconnect:
+        raise Problem(400, "the body ended early") from None
     except TimeoutError:
         raise Problem(408, f"the body did not arrive within {seconds:g} s") from None
     try:

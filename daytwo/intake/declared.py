@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from sqlmodel import Session, col, select
 
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.errors import BadInput
+from daytwo.domain.load_definition import expand_nodes
 from daytwo.store.engine import Store
 from daytwo.store.tables import ClusterRow, NodeRow
 
@@ -20,7 +20,7 @@ def declare(store: Store, definition: ClusterDefinition, *, now: datetime) -> Cl
     A changed policy counts `policy_revision` up and makes every node due. A node that is no longer declared keeps its
     row and its history. Raises `BadInput` for a node that another cluster has: a node's name must say which node it is.
     """
-    groups = {name: group for group in definition.groups for name in expand(group.nodes)}
+    groups = {name: group for group in definition.groups for name in expand_nodes(group.nodes)}
     with store.write() as session:
         _refuse_others(session, definition.name, groups)
         row, policy_changed = _keep_cluster(session, definition, now)
@@ -59,16 +59,3 @@ def _keep_nodes(session: Session, cluster: str, groups: dict[str, NodeGroup], no
         session.add(row)
         yield row
     yield from known.values()
-
-
-_RANGE = re.compile(r"(.*)\[(\d+)-(\d+)\](.*)")
-
-
-def expand(names: Sequence[str]) -> Iterator[str]:
-    """Yield the names that these ranges stand for."""
-    for name in names:
-        if found := _RANGE.fullmatch(name):
-            first, last = found[2], found[3]
-            yield from (f"{found[1]}{n:0{len(first)}}{found[4]}" for n in range(int(first), int(last) + 1))
-        else:
-            yield name
