@@ -1,0 +1,1 @@
+"""What daytwo knows and decides, without touching anything: words, policy, triage, tables, messages."""

@@ -56,11 +56,6 @@ class SlurmAccess(Frozen):
         default=False,
         description="All its nodes are slurmds of one machine (a lab): a reboot does not change the boot id there.",
     )
-    one_machine: bool = Field(
-        default=False,
-        description="True for a test cluster whose nodes all run on one machine: restarting one of them is no boot, so "
-        "the boot id stays the same.",
-    )
 
 
 class ClusterDefinition(Frozen):

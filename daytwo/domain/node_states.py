@@ -23,8 +23,11 @@ FROM_THE_BOOT_ON: Final = frozenset({State.ACTING, State.VERIFYING, State.REJOIN
 
 
 class NodeLook(Frozen):
-    """What is known of a node. `repair_state` is that of its open repair. `facts` is `None` where the scheduler could
+    """What is known of a node. `repair_state` is that of its open repair; `facts` is `None` where the scheduler could
     not be read; `silent_after_seconds` is the policy's limit.
+
+    `firing` are the faults that somebody is asked about (`triage.asking`): an Xid of an application, which is only
+    recorded, leaves its node healthy.
     """
 
     repair_state: str | None
@@ -121,7 +124,7 @@ TABLE: Final = (
     Row(N.BOOTING, "the scheduler says that it reboots", _boots, _says("the scheduler says that it reboots")),
     Row(
         N.UNHEALTHY,
-        "something fires and no repair is open",
+        "something fires that asks somebody, and no repair is open",
         lambda look: bool(look.firing),
         lambda look: f"firing: {', '.join(look.firing)}",
     ),

@@ -1,4 +1,4 @@
-"""Where daytwo meets the world: what a scheduler, a machine and a node promise. Adapters implement these; nothing here does I/O.
+"""Where daytwo meets the world: what a scheduler, a machine and a node promise. Adapters implement it; no I/O here.
 
 Reading is a method. Writing never is: an adapter *describes* the write (`Send`), and the ledger of intents
 (`daytwo.intents`) carries it out through a child that sends before the deadline or dies.
@@ -17,7 +17,7 @@ from daytwo.domain.vocabulary import Frozen, Mark, Workload
 
 
 class Ownership(StrEnum):
-    """Whose marks are on a node. `half-done`: ours, but a part is missing (a crash between two writes, or a lifted drain)."""
+    """Whose marks are on a node. `half-done`: ours, a part missing (a crash between two writes, a lifted drain)."""
 
     FREE = "free"
     OURS = "ours"
@@ -99,7 +99,7 @@ class Outcome(StrEnum):
 
 
 class Look(Frozen):
-    """The answer to "did it happen?". `not-done` needs positive evidence, else it is `unclear`. `proof` is typed by `proof_type`."""
+    """The answer to "did it happen?". `not-done` needs positive evidence, else it is `unclear`."""
 
     outcome: Outcome
     proof: str = ""

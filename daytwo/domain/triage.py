@@ -22,7 +22,7 @@ from daytwo.domain.vocabulary import Action, FindingStatus, Frozen, Mode, NodeRo
 from daytwo.faults.catalogue import Catalogue
 from daytwo.faults.model import FLOOR
 
-__all__ = ["Propose", "Quiet", "Verdict", "Watch", "Withhold", "count_trouble", "triage"]
+__all__ = ["Propose", "Quiet", "Verdict", "Watch", "Withhold", "asking", "count_trouble", "triage"]
 
 PLANNED_STATES: Final = frozenset(
     {
@@ -94,20 +94,26 @@ def triage(situation: Situation, policy: Policy, catalogue: Catalogue, now: date
     """Judge one node. Never raises; the verdict names every rule that fired."""
     firing = [finding for finding in situation.findings if finding.status is FindingStatus.FIRING]
     cases = cases_of(firing, policy, catalogue)
-    asking = [case for case in cases if case.asks]
+    wanting = [case for case in cases if case.asks]
     if not cases:
         return Quiet(why=_why_quiet(situation, len(firing)))
-    if not asking:
+    if not wanting:
         return Watch(why=f"recorded only: {_names(cases)}", rules=_rules(cases, "mode"))
-    ripe = [case for case in asking if _ripe_at(case) <= now]
+    ripe = [case for case in wanting if _ripe_at(case) <= now]
     if not ripe:
         return Watch(
-            why=f"not for long enough: {_names(asking)}",
-            rules=_rules(asking, "debounce_seconds"),
-            look_again_at=min(_ripe_at(case) for case in asking),
+            why=f"not for long enough: {_names(wanting)}",
+            rules=_rules(wanting, "debounce_seconds"),
+            look_again_at=min(_ripe_at(case) for case in wanting),
         )
     judge = _Judge(situation, policy, now)
     return judge.withheld(ripe) or judge.proposed(judge.remaining(ripe), cases)
+
+
+def asking(situation: Situation, policy: Policy, catalogue: Catalogue) -> tuple[str, ...]:
+    """Return the faults that fire and that this policy asks somebody about, now or after their debounce."""
+    firing = [finding for finding in situation.findings if finding.status is FindingStatus.FIRING]
+    return _ids(case for case in cases_of(firing, policy, catalogue) if case.asks)
 
 
 class _Judge:
