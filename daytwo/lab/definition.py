@@ -24,18 +24,23 @@ def node_names(count: int) -> tuple[str, ...]:
     return tuple(f"node-{number:0{width}d}" for number in range(1, count + 1))
 
 
-def lab_definition(socket: str, *, nodes: int = 16, gpus: int = 8, speed: float = 60.0) -> ClusterDefinition:
-    """Return the definition of the lab that listens on `socket` and runs `speed` times as fast as the clock."""
+def lab_definition(
+    socket: str, *, nodes: int = 16, gpus: int = 8, speed: float = 60.0, pulse_seconds: float = 60.0
+) -> ClusterDefinition:
+    """Return the definition of the lab that listens on `socket` and runs `speed` times as fast as the clock.
+
+    `pulse_seconds` is the gateway's: a node is silent after three of its pulses.
+    """
     return ClusterDefinition(
         name=CLUSTER,
         kind=ClusterKind.SIMULATED,
         simulated_socket=socket,
         groups=_racks(node_names(nodes), gpus),
-        policy=lab_policy(speed),
+        policy=lab_policy(speed, pulse_seconds=pulse_seconds),
     )
 
 
-def lab_policy(speed: float) -> Policy:
+def lab_policy(speed: float, *, pulse_seconds: float = 60.0) -> Policy:
     """Return the default policy with what waits for machines and tests divided by `speed`.
 
     People and agents live in real time, so whatever waits for them stays. Attempts are counted per real day, which is
@@ -53,6 +58,7 @@ def lab_policy(speed: float) -> Policy:
             "timing": Timing(
                 auto_resolve_seconds=max(1.0, usual.timing.auto_resolve_seconds / speed),
                 boot_seconds=max(10.0, usual.timing.boot_seconds / speed),
+                silent_after_seconds=3 * pulse_seconds,
             ),
         }
     )

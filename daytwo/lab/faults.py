@@ -107,9 +107,9 @@ _OFF_BUS = (
 )
 
 SCRIPTS: Final[dict[str, Script]] = {
-    "xid-13": Script((xid(13, f"{_OWNER}, {_SM}"),), level=4, on_jobs="die", cured_by="never"),
-    "xid-31": Script((xid(31, f"{_OWNER}, {_MMU}"),), level=4, on_jobs="die", cured_by="never"),
-    "xid-43": Script((xid(43, f"{_OWNER}, Ch 00000008"),), level=4, on_jobs="die", cured_by="never"),
+    "xid-13": Script((xid(13, f"{_OWNER}, {_SM}"),), level=4, on_jobs="die"),
+    "xid-31": Script((xid(31, f"{_OWNER}, {_MMU}"),), level=4, on_jobs="die"),
+    "xid-43": Script((xid(43, f"{_OWNER}, Ch 00000008"),), level=4, on_jobs="die"),
     "xid-45": Script((xid(45, f"{_OWNER}, Ch 00000010"),), level=4),
     "xid-48": Script((xid(48, f"{_OWNER}, {_DBE}"),), recovery=4, remap_pending=True, on_jobs="die"),
     "xid-63": Script(

@@ -275,8 +275,8 @@ class Fleet:
             self._reboot_when_idle(node)
         self.queue.forget(self.timings.job_memory)
         self.queue.place()
-        idle = [node for node in self.nodes.values() if self.is_open(node) and not self.queue.on(node.name)]
-        if len(idle) > self._spares() and self._rng.random() < self.timings.cycle / self.timings.arrivals:
+        idle = sum(not self.queue.on(name) for name in self.queue.free())
+        if idle > self._spares() and self._rng.random() < self.timings.cycle / self.timings.arrivals:
             self.queue.submit(self._rng.choice(KINDS))
 
     def _reboot_when_idle(self, node: Node) -> None:

@@ -65,10 +65,11 @@ class JobQueue:
         self._requeue_delay = requeue_delay
         self._next_id = 88_213
         self.jobs: dict[str, Job] = {}
+        self._held: dict[str, list[Job]] = {name: [] for name in nodes}
 
     def on(self, node: str) -> list[Job]:
         """Return the jobs that hold a part of `node`, completing ones too."""
-        return [job for job in self.jobs.values() if node in job.nodes and job.state in ON_A_NODE]
+        return list(self._held[node])
 
     def on_gpu(self, node: str) -> Job | None:
         """Return the first job that runs on `node`, whose process a kernel line may name."""
@@ -96,15 +97,23 @@ class JobQueue:
 
     def place(self) -> None:
         """One cycle of the scheduler: start what fits, oldest first."""
-        waiting = [job for job in self.jobs.values() if job.state == "PENDING" and job.eligible <= self._timeline.now]
-        for job in waiting:
-            fitting = [name for name in self._nodes if self._fits(job, name)]
-            if len(fitting) >= job.width:
-                self.start(job, tuple(fitting[: job.width]))
+        free = self.free()
+        for job in list(self.jobs.values()):
+            if job.state == "PENDING" and job.eligible <= self._timeline.now:
+                fitting = [name for name, gpus in free.items() if gpus >= job.gpus_per_node]
+                if len(fitting) >= job.width:
+                    self.start(job, tuple(fitting[: job.width]))
+                    free |= {name: free[name] - job.gpus_per_node for name in job.nodes}
+
+    def free(self) -> dict[str, int]:
+        """Return how many GPUs of each open node no job holds."""
+        return {name: self._free(node) for name, node in self._nodes.items() if self._is_open(node)}
 
     def start(self, job: Job, nodes: tuple[str, ...], *, elapsed: float = 0.0) -> None:
         """Run `job` on `nodes`, as if it had begun `elapsed` seconds ago."""
         job.state, job.nodes, job.started, job.hung = "RUNNING", nodes, self._timeline.now - elapsed, False
+        for name in nodes:
+            self._held[name].append(job)
         self._end_after(job, job.length - elapsed, "COMPLETED")
 
     def hang(self, job: Job, watchdog: float) -> None:
@@ -145,10 +154,8 @@ class JobQueue:
             if job.state not in ("PENDING", *ON_A_NODE) and self._timeline.now - job.eligible > age:
                 del self.jobs[job.id]
 
-    def _fits(self, job: Job, name: str) -> bool:
-        node = self._nodes[name]
-        taken = sum(other.gpus_per_node for other in self.on(name))
-        return self._is_open(node) and node.gpus_registered - taken >= job.gpus_per_node
+    def _free(self, node: Node) -> int:
+        return node.gpus_registered - sum(job.gpus_per_node for job in self._held[node.name])
 
     def _end_after(self, job: Job, seconds: float, state: str) -> None:
         started, hung = job.started, job.hung
@@ -162,6 +169,8 @@ class JobQueue:
 
     def _leave(self, job: Job) -> None:
         requeued = job.then == "PENDING"
+        for name in job.nodes:
+            self._held[name].remove(job)
         job.state, job.nodes = job.then, ()
         job.restarts += requeued
         job.eligible = self._timeline.now + (self._requeue_delay if requeued else 0.0)

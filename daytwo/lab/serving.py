@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from daytwo.lab.server import Lab, lab_app
 
@@ -25,7 +25,7 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def serving(lab: Lab, path: Path) -> AsyncIterator[None]:
     """Serve `lab` on the socket `path`, which only its user may open, while the block lasts."""
-    async with serving_app(lab_app(lab), _listen(path)):
+    async with serving_app(lab_app(lab), listen(path)):
         try:
             yield
         finally:
@@ -33,7 +33,7 @@ async def serving(lab: Lab, path: Path) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def serving_app(app: FastAPI, listener: socket.socket) -> AsyncIterator[None]:
+async def serving_app(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
     """Serve `app` on a socket that listens already, in this loop, while the block lasts."""
     # `uds` only keeps uvicorn from taking the socket's name apart as host and port.
     config = uvicorn.Config(app, uds=str(listener.getsockname()), log_level="error", lifespan="off", ws="none")
@@ -47,7 +47,8 @@ async def serving_app(app: FastAPI, listener: socket.socket) -> AsyncIterator[No
         await task
 
 
-def _listen(path: Path) -> socket.socket:
+def listen(path: Path) -> socket.socket:
+    """Return a listening Unix socket at `path`, in the place of an old one, for its user only."""
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(path))

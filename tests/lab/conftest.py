@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
 
 from daytwo.lab.definition import node_names
 from daytwo.lab.fleet import Fleet
-from daytwo.lab.server import Lab, now
-from daytwo.lab.serving import serving
+from daytwo.lab.server import Lab, lab_app, now
+from daytwo.lab.serving import listen, serving_app
 
 SPEED = 60.0
 
@@ -46,24 +48,43 @@ def world() -> World:
     return World()
 
 
-@pytest.fixture
-def socket() -> Iterator[str]:
-    """Where the lab listens. The kernel allows 107 bytes, which a test's own folder may exceed."""
+class Stage:
+    """One server for all tests, with the lab of the test that runs: starting a server takes longer than most tests."""
+
+    app: FastAPI
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.app(scope, receive, send)
+
+    def show(self, lab: Lab) -> Lab:
+        self.app = lab_app(lab)
+        return lab
+
+
+@pytest.fixture(scope="session")
+async def served() -> AsyncIterator[tuple[Stage, str]]:
+    """The stage, and the socket on which it is served."""
+    stage = Stage()
+    # The kernel allows 107 bytes for the name of a socket, which a test's own folder may exceed.
     with tempfile.TemporaryDirectory() as folder:
-        yield f"{folder}/lab.sock"
+        path = Path(folder, "lab.sock")
+        async with serving_app(stage, listen(path)):
+            yield stage, str(path)
 
 
 @pytest.fixture
-async def lab(socket: str) -> AsyncIterator[Lab]:
-    """A lab that serves on `socket`; its time only moves by `skip`."""
-    served = Lab(Fleet(node_names(16), wall=now, seed=7), speed=SPEED, clock=lambda: 0.0)
-    async with serving(served, Path(socket)):
-        yield served
+def socket(served: tuple[Stage, str]) -> str:
+    """Where the lab of this test is served."""
+    return served[1]
 
 
 @pytest.fixture
-async def running_lab(socket: str) -> AsyncIterator[Lab]:
-    """A lab that serves on `socket`, and whose time runs."""
-    served = Lab(Fleet(node_names(16), wall=now, seed=7), speed=SPEED)
-    async with serving(served, Path(socket)):
-        yield served
+def lab(served: tuple[Stage, str]) -> Lab:
+    """A served lab whose time only moves by `skip`."""
+    return served[0].show(Lab(Fleet(node_names(16), wall=now, seed=7), speed=SPEED, clock=lambda: 0.0))
+
+
+@pytest.fixture
+def running_lab(served: tuple[Stage, str]) -> Lab:
+    """A served lab whose time runs."""
+    return served[0].show(Lab(Fleet(node_names(16), wall=now, seed=7), speed=SPEED))
