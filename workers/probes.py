@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 from pathlib import Path
 from typing import Final
 
@@ -52,7 +51,7 @@ def polls(temporal: TemporalServer, task_queue: str) -> Probe:
 
     async def probe() -> bool:
         try:
-            async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, trust_env=False, verify=_NO_TLS) as client:
+            async with _client(httpx.AsyncHTTPTransport(verify=_NO_TLS)) as client:
                 return bool((await client.get(url)).json().get("pollers"))
         except (httpx.HTTPError, ValueError):
             return False
@@ -60,20 +59,27 @@ def polls(temporal: TemporalServer, task_queue: str) -> Probe:
     return probe
 
 
-def lives_for(seconds: float) -> Probe:
-    """Ready when it has been asked for so long without the child's death; for a part that listens nowhere."""
-    first: list[float] = []
+def leads(service: Path) -> Probe:
+    """Ready when the service sees a controller that holds the leases of its loops."""
 
     async def probe() -> bool:
-        first.append(time.monotonic())
-        return time.monotonic() - first[0] >= seconds
+        try:
+            async with _client(httpx.AsyncHTTPTransport(uds=str(service), verify=_NO_TLS)) as client:
+                loops = (await client.get("http://service/v1/status")).json().get("loops", [])
+        except (httpx.HTTPError, ValueError):
+            return False
+        return bool(loops) and all(loop["alive"] for loop in loops)
 
     return probe
 
 
 async def _succeeds(transport: httpx.AsyncHTTPTransport, url: str) -> bool:
     try:
-        async with httpx.AsyncClient(transport=transport, timeout=_TIMEOUT_SECONDS, trust_env=False) as client:
+        async with _client(transport) as client:
             return (await client.get(url)).is_success
     except httpx.HTTPError:
         return False
+
+
+def _client(transport: httpx.AsyncHTTPTransport) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=transport, timeout=_TIMEOUT_SECONDS, trust_env=False)

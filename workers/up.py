@@ -118,7 +118,9 @@ async def _start(chosen: Plan, supervisor: Supervisor) -> None:
             "lab", *chosen.lab.command(chosen.settings.gateway_url), ready=probes.socket_exists(chosen.lab.socket)
         )
         await supervisor.start(lab)
-    await supervisor.start(chosen.part("controller", "workers.controller", ready=probes.lives_for(1.0)))
+    await supervisor.start(
+        chosen.part("controller", "workers.controller", ready=probes.leads(chosen.settings.service_socket))
+    )
 
 
 def _announce(chosen: Plan, supervisor: Supervisor) -> None:

@@ -12,17 +12,9 @@ from pathlib import Path
 import pytest
 
 import daytwo
+from tests.house.papers import PAPERS, README, ROOT, code_of
 
-ROOT = Path(__file__).parents[2]
-PAPERS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")])
 UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
-README = (ROOT / "README.md").read_text()
-FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def code_of(paper: Path) -> str:
-    text = paper.read_text()
-    return "\n".join([*FENCED.findall(text), *re.findall(r"`([^`\n]+)`", FENCED.sub("", text))])
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -39,7 +31,9 @@ def test_make_targets_in_papers_exist(paper: Path) -> None:
 
 
 def test_files_named_in_the_readme_exist() -> None:
-    named = re.findall(r"`((?:daytwo|workflows|activities|workers|tests|docs|deploy|bench)/[\w./-]+)`", README)
+    named = re.findall(
+        r"`((?:daytwo|workflows|activities|workers|tests|docs|deploy|bench)/[\w./-]+)`", README.read_text()
+    )
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 

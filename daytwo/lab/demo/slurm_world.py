@@ -1,38 +1,115 @@
-"""The demo on a real Slurm: slurmctld and four slurmd on this machine, real agents, and a GPU library that is simulated."""
+"""The demo on a real Slurm: slurmctld, slurmd and agents are real; the GPUs are played, and the boots are short."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import Final
 
-from daytwo.domain.errors import Failed, Refused
-from daytwo.lab.demo.children import Background
+from daytwo.domain.definition import ClusterDefinition, NodeGroup
+from daytwo.domain.errors import Refused
+from daytwo.domain.policy import Attempts, Policy, Verify
+from daytwo.domain.vocabulary import ClusterKind
+from daytwo.lab.demo.machines import Machine, MachineRoom, kernel_log_for_patient
 from daytwo.lab.demo.plane import Plane, until
+from daytwo.lab.fake_nvml.harness import CompilerMissing, build
+from daytwo.lab.jobs import OPT_IN
+from daytwo.lab.slurm_config import LabSettings
 from daytwo.lab.slurm_lab import missing
 
-CLUSTER: Final = "slurm-lab"
-NODES: Final = 4
+CLUSTER: Final = "slurm"
+NODES: Final = ("node-01", "node-02", "node-03", "node-04")
+PATIENT: Final = "node-02"
 GPUS: Final = 8
-START_SECONDS: Final = 60.0
-KMSG: Final = Path("/dev/kmsg")
+QUIET_SECONDS: Final = 3.0
+"""How long the kernel log must be quiet before the node returns. The default is ten minutes; a demo is short."""
 
 
 class SlurmWorld:
-    """Four nodes of a real Slurm. Only the node that breaks reads the machine's kernel log: they all share one."""
+    """Four nodes of a real Slurm, two jobs, and on each node a real agent with a GPU library that can be broken."""
 
     def __init__(self) -> None:
         reason = missing()
         if reason:
             raise Refused(reason)
         self.cluster = CLUSTER
-        self.nodes = NODES
-        self.about = f"a real Slurm of {NODES} nodes on this machine, each with {GPUS} simulated GPUs"
+        self.nodes = len(NODES)
+        self.about = f"a real Slurm of {len(NODES)} nodes on this machine, {GPUS} simulated GPUs each"
         self.up_options: tuple[str, ...] = ()
+        # Short and readable by all: munge and slurmd put sockets below it, and jobs' users look into it.
+        self._root = Path(tempfile.mkdtemp(prefix="daytwo-slurm-"))
+        self._root.chmod(0o755)
+        self._room = MachineRoom(self._root, LabSettings(nodes=NODES, gpus=GPUS))
+
+    def open(self, plane: Plane) -> None:
+        """Start Slurm, two jobs and the agents, and declare the cluster."""
+        self._room.start()
+        self._submit("llm-70b", nodes=2)
+        self._submit("finetune-8b", nodes=1)
+        self._declare(plane)
+        try:
+            library = build(self._root / "nvml")
+        except CompilerMissing as error:
+            raise Refused(str(error)) from error
+        for name in NODES:
+            token = plane.cli("nodes", "token", f"{CLUSTER}/{name}").strip().splitlines()[-1]
+            log = kernel_log_for_patient() if name == PATIENT else None
+            machine = Machine(name, self._root / "machines" / name, gpus=GPUS, library=library, kernel_log=log)
+            machine.enrol(plane.where["gateway_url"], token)
+            self._room.add(machine)
+
+    def patient(self) -> str:
+        """The node whose agent reads the machine's own kernel log, if that is possible."""
+        return PATIENT
+
+    def jobs(self) -> list[str]:
+        """One line for each job, from squeue."""
+        return self._room.run("squeue", "-h", "-o", "%i %j %u %T on %N").splitlines()
+
+    def break_node(self, node: str) -> str:
+        """A GPU falls off the bus: NVML loses it, and the driver's line goes into the kernel log."""
+        return self._room.machines[node].lose_gpu(5)
+
+    def glance(self, node: str) -> str:
+        """The node's state and reason from sinfo, and the jobs from squeue."""
+        state = " ".join(self._room.run("sinfo", "-h", "-N", "-n", node, "-o", "%T  %E").split())
+        jobs = " ".join(f"[{row}]" for row in self._room.run("squeue", "-h", "-o", "%i %T %N").splitlines())
+        return f"{state}  {jobs}".rstrip()
+
+    def marks(self, node: str) -> list[str]:
+        """Reservations that name the node, and its reason."""
+        reservations = [row for row in self._room.run("scontrol", "-o", "show", "res").splitlines() if node in row]
+        reason = self._room.run("sinfo", "-h", "-N", "-n", node, "-o", "%E").strip()
+        return [*reservations, *([] if reason == "none" else [reason])]
 
     def close(self) -> None:
-        """End agents and Slurm."""
+        """End agents and Slurm, and remove their files."""
+        self._room.stop()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _submit(self, name: str, *, nodes: int) -> None:
+        named = ("--job-name", name, "--chdir", "/", "--output", "/dev/null")
+        allowed = ("--requeue", "--comment", OPT_IN)
+        size = ("--nodes", str(nodes), "--gpus-per-node", str(GPUS))
+        self._room.run("sbatch", *named, *allowed, *size, "--wrap", "sleep 3600")
+
+        def runs() -> bool:
+            return f"{name} R" in self._room.run("squeue", "-h", "-o", "%j %t")
+
+        until(runs, seconds=20, what=f"job {name} to run")
+
+    def _declare(self, plane: Plane) -> None:
+        file = self._root / "cluster.json"
+        file.write_text(json.dumps(self._definition().model_dump(mode="json", exclude_defaults=True)))
+        plane.cli("clusters", "apply", str(file))
+
+    def _definition(self) -> ClusterDefinition:
+        return ClusterDefinition(
+            name=CLUSTER,
+            kind=ClusterKind.SLURM,
+            groups=(NodeGroup(nodes=NODES, pool="h100", gpus=GPUS, domains=("rack-1",)),),
+            slurm=self._room.access,
+            policy=Policy(attempts=Attempts(per_day=20, per_week=100), verify=Verify(quiet_seconds=QUIET_SECONDS)),
+        )
