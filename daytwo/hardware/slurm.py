@@ -44,7 +44,7 @@ class SlurmHardware:
         return act.model_copy(update={"baseline": {**act.baseline, "boot_time": facts.boot_time.isoformat()}})
 
     async def prepare(self, act: Act) -> Preparation:
-        """Describe the reboot of a node that this repair drained and that is idle. Raises `NotYet` while one is pending."""
+        """Describe the reboot of a node that this repair drained. Raises `NotYet` while another one is pending."""
         if (await self._cli.config())["RebootProgram"] == "(null)":
             raise Refused(f"{act.node}: slurm.conf sets no RebootProgram, so Slurm cannot reboot it")
         facts = await self._scheduler.node(act.node)

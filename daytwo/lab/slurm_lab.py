@@ -39,9 +39,9 @@ POWER_CUT: Final = signal.SIGKILL
 START_SECONDS: Final = 30.0
 
 
-def missing() -> str:
-    """Say in one sentence why a lab cannot run here, or return an empty string."""
-    absent = [program for program in PROGRAMS if _program(program) is None]
+def missing(path: str = PATH) -> str:
+    """Say in one sentence why a lab cannot run here with the programs on `path`, or return an empty string."""
+    absent = [program for program in PROGRAMS if _program(program, path) is None]
     if absent:
         return f"{', '.join(absent)} not found; on Debian: apt-get install --no-install-recommends {PACKAGES}"
     if os.geteuid() != 0:
@@ -259,9 +259,9 @@ class _Firmware(threading.Thread):
         os.close(self._pipe)
 
 
-def _program(name: str) -> str | None:
+def _program(name: str, path: str = PATH) -> str | None:
     # With Debian's emulator package the plain names point to a build that cannot run here; these are the real ones.
-    return shutil.which(f"{name}-wlm", path=PATH) or shutil.which(name, path=PATH)
+    return shutil.which(f"{name}-wlm", path=path) or shutil.which(name, path=path)
 
 
 def _munged(root: Path) -> list[str]:

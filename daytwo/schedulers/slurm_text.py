@@ -168,7 +168,7 @@ def read_reservations(text: str) -> dict[str, tuple[str, ...]]:
     found = {}
     for line in filter(None, text.splitlines()):
         words = dict(word.partition("=")[::2] for word in line.split())
-        if not line.startswith("ReservationName=") or "Nodes" not in words:
+        if not line.startswith("ReservationName=") or not words.get("Nodes"):
             raise unknown("reservations", line)
         found[words["ReservationName"]] = () if words["Nodes"] == "(null)" else expand(words["Nodes"])
     if not found:

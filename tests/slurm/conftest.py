@@ -1,0 +1,128 @@
+"""Real Slurms to test against, and hands that do what people and Slurm itself do to nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+
+from daytwo.hardware.slurm import SlurmHardware
+from daytwo.lab import slurm_lab
+from daytwo.lab.slurm_config import LabSettings
+from daytwo.lab.slurm_lab import SlurmLab
+from daytwo.schedulers.slurm import SlurmScheduler
+
+NODES = tuple(f"gpu-c{number}" for number in range(1, 5))
+CLUSTER = "contract"
+
+MakeLab = Callable[..., SlurmLab]
+
+
+@pytest.fixture(scope="session")
+def make_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeLab]:
+    """Start labs; all are stopped at the end. Skips, saying why, where Slurm is not installed."""
+    reason = slurm_lab.missing()
+    if reason:
+        pytest.skip(f"no real Slurm here: {reason}")
+    started: list[SlurmLab] = []
+
+    def make(settings: LabSettings) -> SlurmLab:
+        lab = SlurmLab(tmp_path_factory.mktemp("slurm"), settings)
+        started.append(lab)
+        lab.start()
+        return lab
+
+    yield make
+    for lab in started:
+        lab.stop()
+
+
+@pytest.fixture(scope="session")
+def lab(make_lab: MakeLab) -> SlurmLab:
+    """The Slurm that most tests share."""
+    return make_lab(LabSettings(nodes=NODES))
+
+
+class Hands:
+    """A lab with daytwo's adapters, and what people, jobs and Slurm itself do on it. `node` is clean at first."""
+
+    def __init__(self, lab: SlurmLab, node: str) -> None:
+        self.lab = lab
+        self.node = node
+        self.scheduler = SlurmScheduler(lab.access, CLUSTER)
+        self.hardware = SlurmHardware(lab.access, CLUSTER)
+
+    async def start_job(self, node: str, *, opted: bool) -> str:
+        job_id = self.submit(node, *(["--comment=please daytwo-requeue"] if opted else []))
+        await self.until(lambda: self.job_state(job_id) == "RUNNING")
+        return job_id
+
+    def submit(self, node: str, *options: str) -> str:
+        """Submit a long job that holds two of the node's GPUs, and return its id at once."""
+        common = ("--parsable", "-D", "/", "-o", "/dev/null", "-w", node, "--gres=gpu:2", "--requeue")
+        return self.lab.run("sbatch", *common, *options, "--wrap", "sleep 600").strip()
+
+    def job_state(self, job_id: str) -> str:
+        return self.lab.run("squeue", "-h", "-a", "-t", "all", "-j", job_id, "-o", "%T").strip()
+
+    async def person_drains(self, node: str, reason: str) -> None:
+        self.update(node, "drain", reason)
+
+    async def lift_drain_by_person(self, node: str) -> None:
+        self.update(node, "undrain")
+
+    def update(self, node: str, state: str, reason: str = "") -> None:
+        """Type `scontrol update` as a person would."""
+        self.lab.run(
+            "scontrol", "update", f"nodename={node}", f"state={state}", *([f"reason={reason}"] if reason else [])
+        )
+
+    async def scheduler_drains(self, node: str) -> str:
+        self.lab.set_hook("prolog", f'[ "$SLURMD_NODENAME" = {node} ] && exit 1', "exit 0")
+        self.submit(node)
+        await self.until(lambda: "drain" in self.lab.run("sinfo", "-h", "-n", node, "-o", "%T"))
+        return "Prolog error"
+
+    async def until(self, true: Callable[[], bool], seconds: float = 20) -> None:
+        """Wait for something that Slurm is about to do."""
+        async with asyncio.timeout(seconds):
+            while not true():  # noqa: ASYNC110  # Slurm can only be asked
+                await asyncio.sleep(0.03)
+
+    def give_back(self) -> None:
+        """Take everything off the node, and let Slurm put it into service again in its own time."""
+        self.lab.set_hook("prolog", "exit 0")
+        self.lab.run("scancel", "--user=root", "--signal=KILL")
+        self.lab.run("scancel", "--user=root")
+        for line in self.lab.run("scontrol", "-o", "show", "reservations").splitlines():
+            if line.startswith("ReservationName="):
+                self.lab.run("scontrol", "delete", line.split()[0])
+
+    async def take(self) -> None:
+        """Wait until the node is clean and in service."""
+        await self.until(lambda: self._in_service(self.lab.states()[self.node]))
+
+    def _in_service(self, state: str) -> bool:
+        if state.startswith(("DRAIN", "DOWN")):
+            self.update(self.node, "resume" if state.startswith("DOWN") else "undrain")
+        return state == "IDLE"
+
+
+TURN = itertools.cycle(NODES)
+
+
+@pytest.fixture
+async def hands(lab: SlurmLab) -> AsyncIterator[Hands]:
+    """The shared lab and one of its nodes, clean. Tests take turns, so that Slurm has time to bring a node back."""
+    hands = Hands(lab, next(TURN))
+    await hands.take()
+    yield hands
+    hands.give_back()
+
+
+@pytest.fixture
+def scheduler_world(hands: Hands) -> Hands:
+    """What the contract of schedulers runs on."""
+    return hands
