@@ -14,8 +14,9 @@ from typing import Literal
 from daytwo.domain.errors import DaytwoError, Refused
 from daytwo.domain.seams import ActKind
 from daytwo.domain.vocabulary import Frozen
+from daytwo.lab.faults import Drain
 from daytwo.lab.fleet import Fleet
-from daytwo.lab.world import Drain, Node, Reservation
+from daytwo.lab.world import Node, Reservation
 
 Result = Literal["done", "already", "refused"]
 

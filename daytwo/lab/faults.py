@@ -6,6 +6,7 @@ The texts are the driver's own, as operators posted them where they did; address
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Literal
 
 from pydantic import Field
@@ -53,13 +54,23 @@ class Script:
     level: int = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Why a node takes no work, by whom, since when."""
+
+    reason: str
+    by: str
+    at: datetime
+
+
 @dataclass(slots=True)
 class ActiveFault:
-    """A fault that is on a node now, and has done its damage at least once. `gpu` is an index."""
+    """A fault that is on a node now, and has done its damage at least once. `gpu` is an index; `drain` is what it set."""
 
     script: Script
     how: Break
     gpu: int | None
+    drain: Drain | None = None
 
     @property
     def cured_by(self) -> Cure:

@@ -13,10 +13,10 @@ from datetime import datetime
 from typing import Final, Literal
 
 from daytwo.domain.errors import BadInput, NotFound
-from daytwo.lab.faults import DRAINS, RECOVERY_WORDS, SCRIPTS, ActiveFault, Break, xid
+from daytwo.lab.faults import DRAINS, RECOVERY_WORDS, SCRIPTS, ActiveFault, Break, Drain, xid
 from daytwo.lab.jobs import KINDS, LARGE, LARGE_WIDTH, JobQueue
 from daytwo.lab.timeline import Timeline
-from daytwo.lab.world import SCHEDULER_USER, Drain, Gpu, Job, Node, Reservation, make_node, new_boot_id
+from daytwo.lab.world import SCHEDULER_USER, Gpu, Job, Node, Reservation, make_node, new_boot_id
 
 BootKind = Literal["reboot", "power-cycle"]
 
@@ -107,13 +107,12 @@ class Fleet:
         self._hit_jobs(node, fault)
 
     def heal_node(self, name: str) -> None:
-        """End every fault of a node; what it left in the logs and with the jobs stays. A stuck boot goes on."""
+        """End every fault of a node, drains of ours excepted; logs and jobs stay as they are. A stuck boot goes on."""
         node = self.node(name)
-        drains = {fault.how.fault for fault in node.faults} & set(DRAINS)
+        if node.drain in [fault.drain for fault in node.faults]:
+            node.drain = None
         node.faults.clear()
         node.agent_silent = False
-        if drains:
-            node.drain = None
         for gpu in node.gpus:
             gpu.reset()
         node.gpus_registered = len(node.gpus)
@@ -129,7 +128,7 @@ class Fleet:
     def _strike(self, node: Node, fault: ActiveFault) -> None:
         if fault.how.fault in DRAINS:
             reason, by = DRAINS[fault.how.fault]
-            node.drain = Drain(fault.how.reason or reason, fault.how.by or by, self.wall())
+            node.drain = fault.drain = Drain(fault.how.reason or reason, fault.how.by or by, self.wall())
         if fault.how.fault == "agent-silent":
             node.agent_silent = True
         if fault.gpu is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from daytwo.lab.faults import ActiveFault
+from daytwo.lab.faults import ActiveFault, Drain
 
 PCI_BUSES: Final = (0x1B, 0x43, 0x52, 0x61, 0x9D, 0xC3, 0xD1, 0xDF)
 """Where the eight GPUs of an HGX H100 board sit."""
@@ -62,15 +62,6 @@ class KernelLine:
     def kmsg(self) -> bytes:
         """The record as /dev/kmsg gives it."""
         return f"{self.level},{self.sequence},{self.monotonic_us},-;{self.text}\n".encode()
-
-
-@dataclass(frozen=True, slots=True)
-class Drain:
-    """Why a node takes no work, by whom, since when."""
-
-    reason: str
-    by: str
-    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -88,3 +88,10 @@ def lab(served: tuple[Stage, str]) -> Lab:
 def running_lab(served: tuple[Stage, str]) -> Lab:
     """A served lab whose time runs."""
     return served[0].show(Lab(Fleet(node_names(16), wall=now, seed=7), speed=SPEED))
+
+
+@pytest.fixture
+def socket_path() -> Iterator[Path]:
+    """Where a lab of its own may listen."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder, "lab.sock")

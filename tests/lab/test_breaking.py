@@ -98,7 +98,7 @@ def test_healing_ends_the_drain_and_the_readings(world: World) -> None:
 
 
 def test_healing_leaves_our_own_drain_alone(world: World) -> None:
-    world.fleet.break_node("node-16", Break(fault="xid-63"))
+    world.fleet.break_node("node-16", Break(fault="slurm-drained"))
     Acts(world.fleet).do(Order.model_validate({"kind": "drain", "node": "node-16", "reason": "daytwo r-1: x"}))
     world.fleet.heal_node("node-16")
     assert states(world.fleet, world.fleet.node("node-16")) == ["IDLE", "DRAIN"]
