@@ -1,0 +1,74 @@
+"""Who runs a loop: a lease in the store. Its epoch goes into every write, so that whoever lost it changes nothing.
+
+Time only decides when another may take a lease over; what is safe follows from the epoch alone, whatever the clocks of
+two machines say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlmodel import Session, col, select, update
+
+from daytwo.domain.errors import Stale
+from daytwo.store.engine import Store
+from daytwo.store.tables import LeaseRow
+
+
+class LeaseLost(Stale):
+    """Somebody else runs this loop now; what was about to be written is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to run one loop. `epoch` is higher than that of every holder before."""
+
+    name: str
+    holder: str
+    epoch: int
+
+    @property
+    def guard(self) -> Callable[[Session], None]:
+        """What a loop hands to everything that writes for it."""
+        return lambda session: guarded(session, self)
+
+
+def acquire(store: Store, name: str, holder: str, *, now: datetime, seconds: float) -> Lease | None:
+    """Take the lease for so long, if nobody holds it; `None` while somebody does."""
+    with store.write() as session:
+        row = session.get(LeaseRow, name, with_for_update=True)
+        if row is None:
+            row = LeaseRow(name=name, holder=holder, epoch=0, expires_at=now)
+        elif row.holder != holder and row.expires_at > now:
+            return None
+        row.holder, row.epoch, row.expires_at = holder, row.epoch + 1, now + timedelta(seconds=seconds)
+        session.add(row)
+        return Lease(name, holder, row.epoch)
+
+
+def renew(store: Store, lease: Lease, *, now: datetime, seconds: float) -> None:
+    """Hold the lease for so long from now. Raises `LeaseLost`."""
+    with store.write() as session:
+        guarded(session, lease)
+        _set_end(session, lease, now + timedelta(seconds=seconds))
+
+
+def release(store: Store, lease: Lease, *, now: datetime) -> None:
+    """Let the next holder begin at once. A lease that is lost already stays with whoever has it."""
+    with store.write() as session:
+        _set_end(session, lease, now)
+
+
+def guarded(session: Session, lease: Lease) -> None:
+    """Raise `LeaseLost` unless the lease is still this one; until the transaction ends, nobody can take it."""
+    query = select(LeaseRow.epoch).where(LeaseRow.name == lease.name).with_for_update()
+    epoch = session.exec(query).first()
+    if epoch != lease.epoch:
+        raise LeaseLost(f"loop {lease.name}: {lease.holder} had epoch {lease.epoch}, now it is {epoch}")
+
+
+def _set_end(session: Session, lease: Lease, end: datetime) -> None:
+    mine = (col(LeaseRow.name) == lease.name, col(LeaseRow.epoch) == lease.epoch)
+    session.exec(update(LeaseRow).where(*mine).values(expires_at=end))

@@ -1,0 +1,148 @@
+"""Supervised loops: each runs in one controller at a time, comes back after a crash, and ends when it is told to.
+
+supervisor = Supervisor(store, holder=holder_name())
+supervisor.add("reconcile", reconcile)        async def reconcile(lease: Lease) -> None, which never returns
+await supervisor.run(stop)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from daytwo.controller.leases import Lease, LeaseLost, acquire, release, renew
+from daytwo.store.engine import Store
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS: Final = 15.0
+"""A controller that dies is followed after this long. Renewed three times within it."""
+FIRST_RESTART: Final = 0.5
+LAST_RESTART: Final = 30.0
+
+Loop = Callable[[Lease], Awaitable[None]]
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time, and the waiting for it. `jitter` is a factor that keeps many from doing the same at once."""
+
+    now: Callable[[], datetime] = _utc_now
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = field(default=lambda: random.uniform(0.8, 1.2))  # noqa: S311  (guards nothing)
+
+
+def holder_name() -> str:
+    """Return a name that no other process has, also after this one: host, process and a random part."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+async def every(seconds: float, step: Callable[[], Awaitable[object]], *, clock: Clock) -> None:
+    """Call `step` for ever, so many seconds after it ended."""
+    while True:
+        await step()
+        await clock.sleep(seconds * clock.jitter())
+
+
+class Supervisor:
+    """Runs loops under leases until it is stopped."""
+
+    def __init__(
+        self, store: Store, *, holder: str, lease_seconds: float = LEASE_SECONDS, clock: Clock | None = None
+    ) -> None:
+        self._store = store
+        self._holder = holder
+        self._seconds = lease_seconds
+        self._clock = clock or Clock()
+        self._loops: dict[str, Loop] = {}
+
+    def add(self, name: str, loop: Loop) -> None:
+        """Have `loop` run whenever this process can get the lease of that name."""
+        self._loops[name] = loop
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run all loops until `stop` is set; then end them and give their leases back."""
+        tasks = [asyncio.create_task(self._keep(name, loop), name=name) for name, loop in self._loops.items()]
+        try:
+            await stop.wait()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep(self, name: str, loop: Loop) -> None:
+        crashes = 0
+        while True:
+            began = self._clock.now()
+            try:
+                await self._run_once(name, loop)
+            except LeaseLost as error:
+                log.warning("%s", error)
+            except Exception:
+                log.exception("loop %s crashed", name)
+            ran = (self._clock.now() - began).total_seconds()
+            crashes = 0 if ran > LAST_RESTART else crashes + 1
+            await self._clock.sleep(min(LAST_RESTART, FIRST_RESTART * 2 ** min(crashes - 1, 10)) * self._clock.jitter())
+
+    async def _run_once(self, name: str, loop: Loop) -> None:
+        lease = await self._acquired(name)
+        log.info("loop %s runs here, epoch %d", name, lease.epoch)
+        running = asyncio.ensure_future(loop(lease))
+        renewing = asyncio.create_task(self._renew(lease))
+        try:
+            done, _ = await asyncio.wait({running, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            log.error("loop %s ended by itself", name)
+        finally:
+            await _end(running, renewing)
+            await self._released(lease)
+
+    async def _acquired(self, name: str) -> Lease:
+        while True:
+            lease = await asyncio.to_thread(self._acquire, name)
+            if lease is not None:
+                return lease
+            await self._clock.sleep(self._seconds / 3 * self._clock.jitter())
+
+    async def _renew(self, lease: Lease) -> None:
+        """Renew until the lease is lost, or the store has not answered for as long as the lease lasts."""
+        renewed = self._clock.now()
+        while True:
+            await self._clock.sleep(self._seconds / 3)
+            try:
+                await asyncio.to_thread(renew, self._store, lease, now=self._clock.now(), seconds=self._seconds)
+                renewed = self._clock.now()
+            except LeaseLost:
+                raise
+            except Exception as error:
+                log.warning("lease %s not renewed: %s", lease.name, error)
+                if (self._clock.now() - renewed).total_seconds() > self._seconds:
+                    raise LeaseLost(f"loop {lease.name}: the lease could not be renewed in time") from error
+
+    async def _released(self, lease: Lease) -> None:
+        try:
+            await asyncio.to_thread(release, self._store, lease, now=self._clock.now())
+        except Exception as error:
+            log.warning("lease %s not given back: %s", lease.name, error)
+
+    def _acquire(self, name: str) -> Lease | None:
+        return acquire(self._store, name, self._holder, now=self._clock.now(), seconds=self._seconds)
+
+
+async def _end(*tasks: asyncio.Future[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,152 @@
+"""Finds agents that have fallen silent, measured in time the gateway was up. Silence alone never interrupts work.
+
+The gateway is known to be up while pulses of any node arrive. So a node is silent if others were heard and it was not;
+if many fall silent together, or nobody is heard at all, it is one finding on the gateway, not many on nodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import func
+from sqlmodel import Session, select
+
+from daytwo.controller.leases import Lease
+from daytwo.controller.loops import Clock, every
+from daytwo.domain.load_definition import expand_nodes
+from daytwo.domain.policy import Policy
+from daytwo.domain.vocabulary import FindingStatus
+from daytwo.intake import CLUSTER_WIDE, NODE, Observation, observe
+from daytwo.store.engine import Store
+from daytwo.store.tables import ClusterRow, FindingRow, NodeRow
+
+SILENT: Final = "agent-silent"
+GATEWAY: Final = "gateway"
+TOGETHER_SHARE: Final = 0.02
+TOGETHER_NODES: Final = 3
+"""More than this share and at least so many at once: one cause on the way (operations.md, rule 9)."""
+STEP_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Uptime:
+    """Since when pulses have been arriving without a gap; `None` while they are not. `at` is when that was seen."""
+
+    since: datetime | None
+    at: datetime
+
+    def advance(self, newest: datetime | None, now: datetime, gap: timedelta) -> Uptime:
+        """Look again. A gap between two looks of ours hides what happened in it, so it counts as one."""
+        if newest is None or now - newest > gap:
+            return Uptime(None, now)
+        unbroken = self.since is not None and now - self.at <= gap
+        return Uptime(self.since if unbroken else newest, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Who is silent: single nodes, or so many that it is the gateway or the way to it."""
+
+    nodes: frozenset[str]
+    gateway: bool
+
+
+def silent_nodes(
+    heard: Mapping[str, datetime], known: frozenset[str], *, uptime: Uptime, quiet_for: timedelta, after: timedelta
+) -> Silence:
+    """Say who is silent. `heard` has every node that was ever heard; `known` are those already found silent.
+
+    `quiet_for` is how long nobody at all was heard while this was watched. Nodes already known do not make a crowd.
+    """
+    since = uptime.since
+    if since is None:
+        return Silence(known, gateway=bool(heard) and quiet_for > after)
+    silent = {name for name, at in heard.items() if uptime.at - max(at, since) > after}
+    fresh = silent - known
+    if len(fresh) >= TOGETHER_NODES and len(fresh) > TOGETHER_SHARE * len(heard):
+        return Silence(known & silent, gateway=True)
+    return Silence(frozenset(silent), gateway=False)
+
+
+async def watch_silence(
+    store: Store, lease: Lease, *, step_seconds: float = STEP_SECONDS, clock: Clock | None = None
+) -> None:
+    """Look every few seconds, for ever. Raises `LeaseLost`."""
+    clock = clock or Clock()
+    watch = SilenceWatch(store, lease, clock=clock)
+    await every(step_seconds, watch.step, clock=clock)
+
+
+class SilenceWatch:
+    """What the loop remembers between two looks."""
+
+    def __init__(self, store: Store, lease: Lease, *, clock: Clock) -> None:
+        self._store = store
+        self._guard = lease.guard
+        self._clock = clock
+        self._began = clock.now()
+        self._uptime: dict[str, Uptime] = {}
+
+    async def step(self) -> None:
+        """Look once, at every cluster. Raises `LeaseLost`."""
+        now = self._clock.now()
+        if seen := await asyncio.to_thread(self._look, now):
+            await asyncio.to_thread(observe, self._store, seen, now=now, guard=self._guard)
+
+    def _look(self, now: datetime) -> list[Observation]:
+        with self._store.read() as session:
+            newest = session.exec(select(func.max(NodeRow.last_heard_at))).one()
+            clusters = session.exec(select(ClusterRow)).all()
+            return [seen for cluster in clusters for seen in self._judge(session, cluster, newest, now)]
+
+    def _judge(
+        self, session: Session, cluster: ClusterRow, newest: datetime | None, now: datetime
+    ) -> list[Observation]:
+        after = timedelta(seconds=_limit(cluster))
+        before = self._uptime.get(cluster.name, Uptime(None, now))
+        uptime = self._uptime[cluster.name] = before.advance(newest, now, after / 2)
+        found = _found(session, cluster.name)
+        verdict = silent_nodes(
+            _heard(session, cluster),
+            frozenset(found - {CLUSTER_WIDE}),
+            uptime=uptime,
+            quiet_for=now - max(self._began, newest or self._began),
+            after=after,
+        )
+        return _changes(cluster.name, found, verdict, now)
+
+
+def _limit(cluster: ClusterRow) -> float:
+    return Policy.model_validate(cluster.definition.get("policy", {})).timing.silent_after_seconds
+
+
+def _heard(session: Session, cluster: ClusterRow) -> dict[str, datetime]:
+    """The nodes that were heard once. One that is no longer declared may be silent."""
+    declared = {name for group in cluster.definition.get("groups", ()) for name in expand_nodes(group["nodes"])}
+    query = select(NodeRow.name, NodeRow.last_heard_at).where(NodeRow.cluster == cluster.name)
+    return {name: at for name, at in session.exec(query) if at is not None and name in declared}
+
+
+def _found(session: Session, cluster: str) -> set[str]:
+    """The nodes that have been found silent; the gateway's finding stands under `CLUSTER_WIDE`."""
+    query = select(FindingRow.node).where(
+        FindingRow.cluster == cluster, FindingRow.fault == SILENT, FindingRow.status == FindingStatus.FIRING
+    )
+    return set(session.exec(query))
+
+
+def _changes(cluster: str, found: set[str], verdict: Silence, now: datetime) -> list[Observation]:
+    """What is new. A node's silence ends by its own pulse, not here."""
+    seen = [_observation(cluster, node, NODE, FindingStatus.FIRING, now) for node in sorted(verdict.nodes - found)]
+    if verdict.gateway != (CLUSTER_WIDE in found):
+        status = FindingStatus.FIRING if verdict.gateway else FindingStatus.CLEARED
+        seen.append(_observation(cluster, CLUSTER_WIDE, GATEWAY, status, now))
+    return seen
+
+
+def _observation(cluster: str, node: str, entity: str, status: FindingStatus, now: datetime) -> Observation:
+    return Observation(cluster, node, SILENT, entity, status, now, now, "silence")
