@@ -65,7 +65,7 @@ class Drain:
 
 @dataclass(slots=True)
 class ActiveFault:
-    """A fault that is on a node now, and has done its damage at least once. `gpu` is an index; `drain` is what it set."""
+    """A fault that is on a node now, and has struck at least once. `gpu` is an index; `drain` is what it set."""
 
     script: Script
     how: Break
