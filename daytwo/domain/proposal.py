@@ -77,6 +77,8 @@ class Proposal(Frozen):
     contain: bool = False
     moment: Moment = Moment.NOW
     policy_revision: int = 1
+    boot_id: str | None = None
+    boot_time: datetime | None = None
     first_seen: datetime
     at: datetime
 
@@ -108,6 +110,8 @@ def build_proposal(
         contain=contain,
         moment=_moment(advice, workloads),
         policy_revision=situation.policy_revision,
+        boot_id=situation.boot_id,
+        boot_time=situation.facts.boot_time if situation.facts else None,
         at=now,
     )
 
