@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from daytwo.agent.seams import Detail
 from daytwo.wire import MAX_EVIDENCE_CHARS, MAX_EVIDENCE_LINES, Record
 
 Status = Literal["firing", "cleared"]
+
+MAX_COUNT: Final = 1_000_000
+"""The gateway refuses a larger count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Change:
             fault=self.fault,
             entity=self.entity,
             status=self.status,
-            count=self.count,
+            count=min(self.count, MAX_COUNT),
             first_seen=self.first_seen,
             last_seen=self.last_seen,
             source=self.source,

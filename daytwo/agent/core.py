@@ -213,7 +213,7 @@ class Agent:
 
     def _pulse_body(self) -> dict[str, Any]:
         about = {"version": __version__, "started_at": self._started_at, "identity": self._settings.identity}
-        return about | self._pulse.body(self._checks, self._inventory.to_wire(), self._requests.unsent())
+        return about | self._pulse.body(dict(self._checks), self._inventory.to_wire(), self._requests.unsent())
 
     def _delay(self) -> float:
         uptime = self._clock.uptime()

@@ -25,6 +25,9 @@ BODY_BYTES: Final = MAX_BODY_BYTES * 3 // 4
 FIRST_RETRY: Final = 1.0
 LAST_RETRY: Final = 60.0
 REFUSED_RETRY: Final = 60.0
+CALLS_AT_ONCE: Final = 20
+CALLS_PER_SECOND: Final = 4.0
+"""A little less than the gateway allows one node."""
 SHORTEST_PULSE: Final = 0.2
 LONGEST_PULSE: Final = 3_600.0
 
@@ -40,6 +43,7 @@ class Exchange:
         self._random = random.Random()  # noqa: S311  (spreads nodes over time, guards nothing)
         self._pulse_at = 0.0
         self._retry_at = 0.0
+        self._pace = _Pace()
         self._failures = 0
         self._trouble = ""
         self._batch_limit = MAX_RECORDS
@@ -48,10 +52,12 @@ class Exchange:
 
     def next_call(self, uptime: float, envelope: dict[str, Any], pulse: Callable[[], dict[str, Any]]) -> Call | None:
         """Return the call to make now. `envelope` is in every call; `pulse` builds the rest of a pulse."""
-        if self.in_flight or uptime < self._retry_at:
+        if self.in_flight or uptime < max(self._retry_at, self._pace.free_at(uptime)):
             return None
         call = self._findings(envelope) or self._pulse(uptime, envelope, pulse)
-        self.in_flight = call is not None
+        if call is not None:
+            self._pace.take(uptime)
+            self.in_flight = True
         return call
 
     def wait(self, uptime: float) -> float:
@@ -59,7 +65,7 @@ class Exchange:
         if self.in_flight:
             return LONGEST_PULSE
         soonest = 0.0 if len(self._spool) else self._pulse_at
-        return max(0.0, max(soonest, self._retry_at) - uptime)
+        return max(0.0, max(soonest, self._retry_at, self._pace.free_at(uptime)) - uptime)
 
     def hurry(self, uptime: float) -> None:
         """Something changed: pulse now."""
@@ -138,3 +144,23 @@ class Exchange:
             delay = REFUSED_RETRY
         self._failures += 1
         self._retry_at = uptime + delay * self._random.uniform(0.5, 1.0)
+
+
+class _Pace:
+    """How fast calls may follow each other: some at once, then so many a second."""
+
+    def __init__(self) -> None:
+        self._left = float(CALLS_AT_ONCE)
+        self._at = 0.0
+
+    def free_at(self, uptime: float) -> float:
+        """Return the uptime from which on a call may be made."""
+        missing = 1.0 - self._now(uptime)
+        return uptime + missing / CALLS_PER_SECOND if missing > 1e-6 else uptime
+
+    def take(self, uptime: float) -> None:
+        """A call is made."""
+        self._left, self._at = self._now(uptime) - 1.0, uptime
+
+    def _now(self, uptime: float) -> float:
+        return min(CALLS_AT_ONCE, self._left + max(0.0, uptime - self._at) * CALLS_PER_SECOND)

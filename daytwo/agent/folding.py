@@ -13,6 +13,8 @@ from daytwo.agent.changes import Change, from_json
 
 AT_ONCE: Final = 5
 PER_SECOND: Final = 1.0
+ALMOST_ONE: Final = 1.0 - 1e-6
+"""`due_at` is rounded: what is due at a moment must go out at that moment, or the caller would spin."""
 
 
 @dataclass(slots=True)
@@ -81,8 +83,8 @@ class Folding:
 
     @staticmethod
     def _take(bucket: _Bucket) -> Change | None:
-        if bucket.waiting is None or bucket.left < 1.0:
+        if bucket.waiting is None or bucket.left < ALMOST_ONE:
             return None
         change, bucket.waiting = bucket.waiting, None
-        bucket.left -= 1.0
+        bucket.left = max(0.0, bucket.left - 1.0)
         return change

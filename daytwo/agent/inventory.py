@@ -14,7 +14,9 @@ from daytwo.agent.seams import GpuReading, GpuReport
 from daytwo.agent.spool import Spool
 from daytwo.wire import node_entity, pci_entity
 
-_GPU_AT: Final = re.compile(r"NVRM: GPU at (?:PCI:)?([0-9A-Fa-f:]{12,17})(?:\.[0-7])?: (GPU-[0-9a-f-]{36})\s*\Z")
+_GPU_AT: Final = re.compile(
+    r"NVRM: GPU at (?:PCI:)?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})(?:\.[0-7])?: (GPU-[0-9a-f-]{36})\s*\Z"
+)
 
 
 class Inventory:

@@ -47,14 +47,8 @@ class DiskJournal:
         self._file = self._open()
 
     def load(self) -> list[Entry]:
-        """Return all entries. The line that a crash tore, or a damaged one, is left out."""
-        entries = []
-        for line in self._path.read_bytes().split(b"\n"):
-            with suppress(ValueError):
-                entry = json.loads(line)
-                if isinstance(entry, dict):
-                    entries.append(entry)
-        return entries
+        """Return all entries."""
+        return read_entries(self._path)
 
     def append(self, entries: Sequence[Entry], *, durable: bool) -> None:
         """Add entries. A write that fails half-way leaves a torn line, which `load` skips."""
@@ -92,6 +86,17 @@ class DiskJournal:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def read_entries(path: Path) -> list[Entry]:
+    """Return the entries in a spool's file. The line that a crash tore, or a damaged one, is left out."""
+    entries = []
+    for line in path.read_bytes().split(b"\n"):
+        with suppress(ValueError):
+            entry = json.loads(line)
+            if isinstance(entry, dict):
+                entries.append(entry)
+    return entries
 
 
 def _lines(entries: Sequence[Entry]) -> bytes:

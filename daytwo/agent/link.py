@@ -1,4 +1,4 @@
-"""The way to the gateway: one HTTP connection and one call at a time, in a thread. `exchange` says what answers mean."""
+"""The way to the gateway: one HTTP connection and one call at a time, in a thread. What answers mean: `exchange`."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from daytwo.wire import Answer
 
 KINDS: Final = ("probe-gpus", "probe-kernel")
 REMEMBERED: Final = 64
+ANSWERS_AT_ONCE: Final = 8
 MAX_TTL: Final = 3_600.0
 
 
@@ -55,8 +56,8 @@ class Requests:
         self._remember()
 
     def unsent(self) -> list[Answer]:
-        """Return the answers that the gateway has not confirmed, in order."""
-        return list(self._unsent)
+        """Return the oldest answers that the gateway has not confirmed, as many as fit into a pulse."""
+        return self._unsent[:ANSWERS_AT_ONCE]
 
     def confirm(self, sent: Sequence[Answer]) -> None:
         """The gateway has these answers."""

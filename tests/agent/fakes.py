@@ -94,7 +94,7 @@ class EditedGpus:
 
 @dataclass
 class ScriptedGateway:
-    """Answers 200 unless `replies` holds something; keeps all calls."""
+    """Answers 200 unless `replies` holds something; keeps all calls. `refuses` maps a fault to a status."""
 
     calls: list[Call] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
@@ -102,6 +102,8 @@ class ScriptedGateway:
     come_back_seconds: float = 60.0
     up: bool = True
     stream: int = 1
+    refuses: dict[str, int] = field(default_factory=dict)
+    taken: list[dict[str, Any]] = field(default_factory=list)
     pending: Call | None = None
 
     def send(self, call: Call) -> None:
@@ -119,6 +121,10 @@ class ScriptedGateway:
     def _answer(self, call: Call) -> Reply:
         body: dict[str, Any] = {"come_back_seconds": self.come_back_seconds}
         if call.what == "findings":
+            for index, record in enumerate(call.body["records"]):
+                if status := self.refuses.get(record["fault"]):
+                    return Reply(status, {}, f"records[{index}].fault: found {record['fault']}")
+            self.taken += call.body["records"]
             body |= {"stream": self.stream, "acknowledged": call.body["records"][-1]["sequence"]}
         else:
             body |= {"requests": self.requests, "withdrawn": [], "send_full": False}
@@ -154,16 +160,19 @@ class Node:
         self.restart()
 
     def run(self, seconds: float = 0.0) -> None:
-        """Let the agent run for this long, as fast as it can."""
+        """Let the agent run for this long, each wait passing at once."""
         end = self.clock.seconds + seconds
-        for _ in range(6):
-            delay = self.agent.step()
-        while self.clock.seconds + delay <= end:
+        while self.clock.seconds + (delay := self._settle()) <= end:
             self.clock.seconds += max(delay, 0.001)
-            delay = self.agent.step()
         self.clock.seconds = end
-        for _ in range(6):
-            self.agent.step()
+        self._settle()
+
+    def _settle(self) -> float:
+        """Step as long as a seam has something to collect, as its `wake` would."""
+        delay = self.agent.step()
+        while self.gateway.pending or (self.gpus.waiting and self.gpus.answers):
+            delay = self.agent.step()
+        return delay
 
     def findings(self, fault: str) -> list[tuple[str, str]]:
         return [(record["status"], record["entity"]) for record in self.gateway.records if record["fault"] == fault]
