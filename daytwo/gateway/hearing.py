@@ -55,7 +55,7 @@ def _firing(session: Session, node: NodeRow) -> set[str]:
     query = select(FindingRow.fault).where(
         FindingRow.cluster == node.cluster, FindingRow.node == node.name, FindingRow.status == FindingStatus.FIRING
     )
-    return set(session.exec(query))
+    return set(session.exec(query.distinct()))
 
 
 def _speaks_again(node: NodeRow, now: datetime) -> Observation:

@@ -22,6 +22,9 @@ from daytwo.wire import MAX_EVIDENCE_LINES
 MAX_REFOLDED: Final = 200
 """Observations that are looked at again for one that comes late; a node could make us read without end."""
 
+MAX_FIRING: Final = 500
+"""Findings that one node may have firing: what it invents beyond them is recorded, and changes nothing."""
+
 Place = tuple[int, int]
 _COPIED: Final = (
     "status",
@@ -51,21 +54,27 @@ class Effect(StrEnum):
 
 
 class NodeFindings:
-    """All findings of one node, inside one transaction. `node` is `None` for what is about a whole cluster."""
+    """The findings of one node, inside one transaction. `node` is `None` for what is about a whole cluster.
 
-    def __init__(self, session: Session, cluster: str, node: NodeRow | None) -> None:
+    `faults` and `entities` are those that are going to be applied: only their findings are read.
+    """
+
+    def __init__(
+        self, session: Session, cluster: str, node: NodeRow | None, *, faults: set[str], entities: set[str]
+    ) -> None:
         self._session = session
         self._cluster = cluster
         self._node = node.name if node else ""
         self._boot_id = node.boot_id if node else None
-        self._rows = {(row.fault, row.entity): row for row in self._load()}
-        self._judged_up_to = max((row.judged_up_to for row in self._rows.values()), default=0)
+        named = (col(FindingRow.fault).in_(faults), col(FindingRow.entity).in_(entities))
+        rows = session.exec(select(FindingRow).where(*self._mine(), *named))
+        self._rows = {(row.fault, row.entity): row for row in rows}
+        self._judged_up_to = session.exec(select(func.max(FindingRow.judged_up_to)).where(*self._mine())).one() or 0
         self._judged_boots: dict[str, bool] = {}
         self._policy: Policy | None = None
 
-    def _load(self) -> list[FindingRow]:
-        query = select(FindingRow).where(FindingRow.cluster == self._cluster, FindingRow.node == self._node)
-        return list(self._session.exec(query))
+    def _mine(self) -> tuple[Any, Any]:
+        return FindingRow.cluster == self._cluster, FindingRow.node == self._node
 
     def apply(self, seen: ObservationRow) -> Effect:
         """Let one observation, already a row with an id, change its finding."""
@@ -91,9 +100,13 @@ class NodeFindings:
         folded = _blank(seen)
         for row in self._in_order(seen, finding):
             self._step(folded, row)
-        if folded.count == 0:
+        if folded.count == 0 or (finding is None and self._is_full()):
             return Effect.RECORDED
         return self._replace(finding, folded, seen)
+
+    def _is_full(self) -> bool:
+        firing = FindingRow.status == FindingStatus.FIRING
+        return self._session.exec(select(func.count()).where(*self._mine(), firing)).one() >= MAX_FIRING
 
     def _replace(self, finding: FindingRow | None, folded: FindingRow, seen: ObservationRow) -> Effect:
         was = (finding.status, finding.count) if finding else (FindingStatus.CLEARED, 0)

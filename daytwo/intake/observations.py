@@ -92,7 +92,8 @@ def _of_node(
     row = None if node == CLUSTER_WIDE else lock_node(session, cluster, node)
     named = [_named(each) for each in observations]
     known = _known(session, named)
-    findings = NodeFindings(session, cluster, row)
+    faults, entities = {each.fault for each in named}, {each.entity for each in named}
+    findings = NodeFindings(session, cluster, row, faults=faults, entities=entities)
     effects = []
     for each in named:
         if not known.isdisjoint(_keys(each)):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 from sqlmodel import col, select, update
 
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
@@ -51,6 +52,12 @@ class Intake:
     def observations(self) -> int:
         with self.store.read() as session:
             return len(session.exec(select(ObservationRow.id)).all())
+
+    def multiply_findings(self, times: int) -> None:
+        """Copy the one finding to so many other entities."""
+        values = self.findings()[0].model_dump(exclude={"id"})
+        with self.store.write() as session:
+            session.execute(insert(FindingRow), [values | {"entity": f"copy-{number}"} for number in range(times)])
 
     def close_repair(self, *, boot_id: str | None = None) -> None:
         """What the end of a repair does to its node's findings."""

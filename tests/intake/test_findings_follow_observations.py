@@ -12,6 +12,7 @@ from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import NotFound
 from daytwo.domain.vocabulary import Clears, FindingStatus
 from daytwo.intake import Effect, declare, observe
+from daytwo.intake.findings import MAX_FIRING
 from tests.intake.conftest import NOW
 
 FIRING, CLEARED = FindingStatus.FIRING, FindingStatus.CLEARED
@@ -66,6 +67,13 @@ def test_a_late_record_does_not_fire_what_was_cleared_after_it(intake: Any) -> N
 def test_only_the_newest_evidence_is_kept(intake: Any) -> None:
     intake.send(*(intake.observation(n, evidence=(f"line {n}",)) for n in range(1, 9)))
     assert intake.findings()[0].evidence == [f"line {n}" for n in range(4, 9)]
+
+
+def test_a_node_cannot_invent_findings_without_end(intake: Any) -> None:
+    intake.send(intake.observation(1))
+    intake.multiply_findings(MAX_FIRING - 2)
+    effects = intake.send(*(intake.observation(n, entity=f"GPU-{n}") for n in (7, 8, 9)))
+    assert effects == (Effect.FIRED, Effect.RECORDED, Effect.RECORDED)
 
 
 def test_a_batch_makes_its_node_due_once(intake: Any) -> None:
