@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from daytwo.cli import exit_codes, options, output
@@ -16,7 +14,7 @@ COLUMNS = (
     Column("WHO", lambda a: a["actor"]),
     Column("DID", lambda a: a["act"]),
     Column("TO", lambda a: a["subject"]),
-    Column("WITH", lambda a: json.dumps(a["data"]) if a["data"] else None),
+    Column("WITH", lambda a: [f"{name}={value}" for name, value in a["data"].items() if value not in (None, "")]),
 )
 
 

@@ -1,16 +1,17 @@
-"""The CLI's side of the service's Unix socket."""
+"""The CLI's side of the service's Unix socket. What costs more than all of `--help` is imported where it is used."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from daytwo import settings
 from daytwo.cli import exit_codes
 from daytwo.cli.failure import Failure, from_problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
 
 ANSWER_SECONDS = 20.0
 NEXT = {
@@ -30,7 +31,6 @@ class Service:
     """A connection to the service. Every call raises `Failure` with the exit code that the service named."""
 
     def __init__(self, socket: Path) -> None:
-        # Imported here: httpx costs more than all of `--help`.
         import ssl
 
         import httpx
@@ -71,8 +71,12 @@ class Service:
 
 def connect() -> Service:
     """The service that this command's options and environment point to."""
+    from pathlib import Path
+
+    from daytwo import settings
+
     given = click.get_current_context().find_root().obj["socket"]
-    return Service(given or settings.load().service_socket)
+    return Service(Path(given) if given else settings.load().service_socket)
 
 
 def _body(answer: Any) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from daytwo.cli.client import Service
 from daytwo.cli.failure import Failure
 from daytwo.cli.repair_text import as_text
 
-MOMENTS: Final = ["now", "when-idle", "next-checkpoint"]
 WAIT_SECONDS: Final = 10
 ENDS: Final = {"accepted": exit_codes.OK, "refused": exit_codes.FORBIDDEN, "void": exit_codes.CHANGED}
 WHY: Final = {

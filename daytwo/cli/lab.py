@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daytwo import settings
 from daytwo.cli import options, output
 from daytwo.cli.output import Column, Item
 from daytwo.cli.processes import PASS_ON
@@ -97,11 +96,12 @@ def status(lab_socket: Path | None, form: str) -> None:
 
 def default_socket() -> Path:
     """Where the lab of this installation listens."""
+    from daytwo import settings
+
     return settings.load().state_dir / "lab.sock"
 
 
 def _client(socket: Path | None) -> LabClient:
-    # Imported here, so that `--help` stays without it.
     from daytwo.lab.client import LabClient
 
     return LabClient(str(socket or default_socket()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import click
 
@@ -44,13 +43,13 @@ TABLE = {
 @click.version_option(daytwo.__version__, prog_name="daytwo", message="%(prog)s %(version)s")
 @click.option(
     "--socket",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
     envvar="DAYTWO_SERVICE_SOCKET",
     help="Unix socket of the service. Default: in DAYTWO_STATE_DIR.",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
-def root(context: click.Context, socket: Path | None, debug: bool) -> None:
+def root(context: click.Context, socket: str | None, debug: bool) -> None:
     """Day-2 operations for GPU clusters.
 
     A fault is seen, a repair is proposed, a person approves, the node is drained, repaired, tested and returned.
@@ -75,9 +74,10 @@ def run(arguments: list[str] | None = None) -> int:
     except click.Abort:
         click.echo("Stopped.", err=True)
         return exit_codes.INTERRUPTED
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough. Python would complain once more when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # The reader (`| head`) has seen enough; click exits by itself when it is the one who notices.
+        # Python would complain once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
         return exit_codes.OK
     except DaytwoError as error:
         return _failed(error, debug)
@@ -87,10 +87,10 @@ def run(arguments: list[str] | None = None) -> int:
 def main() -> None:
     """Run and end the process."""
     code = run()
-    sys.stdout.flush()
-    sys.stderr.flush()
     if "temporalio" in sys.modules:
-        # Its runtime's threads can abort an interpreter that shuts down; everything is written by now.
+        # Its runtime's threads can abort an interpreter that shuts down.
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
 

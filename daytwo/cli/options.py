@@ -60,6 +60,6 @@ node: Final = click.option("--node", metavar="NODE", help="Only this node: `node
 
 def reason(*, required: bool) -> Callable[[Command], Command]:
     """`--reason`, required where what is done needs one."""
-    return click.option(
-        "--reason", metavar="TEXT", required=required, default=None if required else "", help="Why. Kept for ever."
-    )
+    if required:
+        return click.option("--reason", metavar="TEXT", required=True, help="Why. Kept for ever.")
+    return click.option("--reason", metavar="TEXT", default="", help="Why. Kept for ever.")

@@ -1,14 +1,14 @@
-"""How results are printed: tables for people, JSON and YAML for programs, names for pipes; notes on standard error."""
+"""How results are printed: tables for people, JSON and YAML for programs, names for pipes; notes on standard error.
+
+Modules that only some calls need are imported where they are used: this one is loaded by `--help` too.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -31,8 +31,7 @@ GLYPHS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column of a table. `state` marks the one that is shown with a glyph and a colour on a terminal."""
 
     head: str
@@ -66,7 +65,6 @@ def note(text: str) -> None:
 
 def clean(value: object, limit: int = 500) -> str:
     """`value` as text that no terminal obeys: what a node or a job says must not move the cursor or change a line."""
-    # Imported here: the module costs more than all of `--help`.
     from daytwo.domain.message import clean as cleaned
 
     return cleaned(str(value), limit)
@@ -81,6 +79,8 @@ def cell(value: object) -> str:
 
 def since(at: str | None) -> str:
     """How long ago a time of the API was: `5s`, `12m`, `3h`, `4d`."""
+    from datetime import UTC, datetime
+
     if at is None:
         return "-"
     seconds = max(0, int((datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()))
@@ -92,6 +92,8 @@ def since(at: str | None) -> str:
 
 def moment(at: str | None) -> str:
     """A time of the API in one form, UTC."""
+    from datetime import UTC, datetime
+
     return f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M:%SZ}" if at else "-"
 
 
@@ -145,6 +147,8 @@ def _plain(data: object, form: str, names: Sequence[str]) -> None:
     if form == "name":
         click.echo("\n".join(names), nl=bool(names))
     elif form == "json":
+        import json
+
         click.echo(json.dumps(data, indent=2))
     else:
         import yaml

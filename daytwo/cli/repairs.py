@@ -1,15 +1,17 @@
-"""`daytwo repairs`: what is proposed, what was decided, what is done."""
+"""`daytwo repairs`: what is proposed, what was decided, what is done.
+
+The commands import what they do when they run, so that `--help` stays light.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
 from daytwo.cli import options, output
 from daytwo.cli.client import connect
-from daytwo.cli.deciding import MOMENTS, Wish, decide, revision_on_screen
 from daytwo.cli.output import Column, since
-from daytwo.cli.repair_text import as_text
-from daytwo.cli.watching import follow
 
 COLUMNS = (
     Column("REPAIR", lambda r: r["id"]),
@@ -62,6 +64,8 @@ def list_repairs(form: str, everything: bool, **wanted: object) -> None:
 @options.output
 def show(repair: str, form: str) -> None:
     """Show one repair: the proposal, how to answer it, and what happened so far."""
+    from daytwo.cli.repair_text import as_text
+
     with connect() as service:
         found = service.get(f"/v1/repairs/{repair}")
     output.show_one(found, form, as_text, repair)
@@ -72,7 +76,11 @@ def show(repair: str, form: str) -> None:
 @revision
 @click.option("--action", metavar="ACTION", help="Another action than the proposed one.")
 @click.option(
-    "--moment", type=click.Choice(MOMENTS), default="now", show_default=True, help="When work may be interrupted."
+    "--moment",
+    type=click.Choice(["now", "when-idle", "next-checkpoint"]),
+    default="now",
+    show_default=True,
+    help="When work may be interrupted.",
 )
 @options.reason(required=False)
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -89,9 +97,7 @@ def approve(
     \b
       daytwo repairs approve r-20261130-142100-x7k2q --revision 2
     """
-    with connect() as service:
-        number = revision_on_screen(service, repair, yes=yes) if revision is None else revision
-        return decide(service, Wish("approve", repair, number, request_id=request_id, more=more), timeout)
+    return _decide("approve", repair, revision=revision, yes=yes, timeout=timeout, request_id=request_id, **more)
 
 
 @repairs.command("dismiss")
@@ -111,9 +117,7 @@ def dismiss(
 
     Takes back an approval too, as long as no work was interrupted.
     """
-    with connect() as service:
-        number = revision_on_screen(service, repair, yes=yes) if revision is None else revision
-        return decide(service, Wish("dismiss", repair, number, request_id=request_id, more=more), timeout)
+    return _decide("dismiss", repair, revision=revision, yes=yes, timeout=timeout, request_id=request_id, **more)
 
 
 @repairs.command("watch")
@@ -121,5 +125,17 @@ def dismiss(
 @click.option("--timeout", type=options.Duration(), help="Give up after so long, with exit code 6.")
 def watch(repair: str, timeout: int | None) -> int:
     """Follow a repair to its end: exit 0 when it succeeded, 1 when it ended otherwise."""
+    from daytwo.cli.watching import follow
+
     with connect() as service:
         return follow(service, repair, timeout)
+
+
+def _decide(
+    kind: str, repair: str, *, revision: int | None, yes: bool, timeout: int, request_id: str | None, **more: Any
+) -> int:
+    from daytwo.cli.deciding import Wish, decide, revision_on_screen
+
+    with connect() as service:
+        number = revision_on_screen(service, repair, yes=yes) if revision is None else revision
+        return decide(service, Wish(kind, repair, number, request_id=request_id, more=more), timeout)

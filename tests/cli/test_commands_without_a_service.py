@@ -1,0 +1,130 @@
+"""What works, and how it fails, when no service answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli, runner
+
+ROOT = Path(__file__).parents[2]
+DEFINITION = """\
+name: east
+kind: simulated
+simulated_socket: /run/daytwo/lab.sock
+groups:
+  - nodes: ["gpu-[01-16]"]
+    gpus: 8
+    domains: [rack-1]
+    survives_reboot: {/local: true}
+policy:
+  faults:
+    xid-48: {mode: auto}
+"""
+
+
+# httpcore leaves the socket of a failed connection to the garbage collector.
+FORGOTTEN = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+
+
+@pytest.fixture
+def alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
+    return runner(tmp_path / "nobody", capfd)
+
+
+@pytest.fixture
+def definition(tmp_path: Path) -> Path:
+    file = tmp_path / "east.yaml"
+    file.write_text(DEFINITION)
+    return file
+
+
+@FORGOTTEN
+def test_a_service_that_is_not_there_is_unreachable(alone: Cli) -> None:
+    done = alone("repairs", "list")
+    assert (done.code, done.out) == (7, "")
+    assert "There is no such socket." in done.err
+
+
+@FORGOTTEN
+def test_a_socket_that_nobody_serves_is_unreachable(tmp_path: Path, alone: Cli) -> None:
+    (tmp_path / "nobody").write_text("")
+    assert alone("repairs", "list").code == 7
+
+
+def test_a_definition_is_checked(alone: Cli, definition: Path) -> None:
+    done = alone("clusters", "check", str(definition))
+    assert (done.code, done.out) == (0, f"{definition}: cluster east (simulated), 16 nodes: 16 in pool default\n")
+
+
+def test_a_policy_is_shown_with_what_it_sets(alone: Cli, definition: Path) -> None:
+    done = alone("policy", "check", str(definition))
+    line = next(line for line in done.out.splitlines() if line.startswith("xid-48 "))
+    assert ("auto" in line, "mode (fault rule)" in line) == (True, True)
+
+
+@pytest.mark.parametrize("command", [("clusters", "check"), ("clusters", "apply"), ("policy", "check")])
+def test_a_slip_is_named_by_file_line_and_field(alone: Cli, definition: Path, command: tuple[str, ...]) -> None:
+    definition.write_text(DEFINITION.replace("mode: auto", "mode: maybe"))
+    done = alone(*command, str(definition))
+    assert (done.code, done.out) == (2, "")
+    assert f"{definition}:11: policy.faults.xid-48.mode: found 'maybe', allowed: " in done.err
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"- a\n- b\n", b"name: [", b"name: east\nkind: cloud\n"])
+def test_a_malformed_file_is_bad_input_and_not_a_traceback(alone: Cli, definition: Path, content: bytes) -> None:
+    definition.write_bytes(content)
+    done = alone("clusters", "check", str(definition))
+    assert (done.code, str(definition) in done.err, "Traceback" in done.err) == (2, True, False)
+
+
+def test_a_file_that_is_not_there_is_a_usage_error(alone: Cli) -> None:
+    assert alone("clusters", "check", "nowhere.yaml").code == 2
+
+
+def test_a_setting_that_is_malformed_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    environment = {**os.environ, "DAYTWO_STATE_DIR": "here"}
+    command = [sys.executable, "-m", "daytwo.cli.main", "repairs", "list"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "DAYTWO_STATE_DIR: found 'here'" in done.stderr) == (2, True)
+
+
+def test_a_lab_that_is_not_there_is_unreachable(alone: Cli, tmp_path: Path) -> None:
+    done = alone("lab", "break", "node-01", "xid-79", "--lab-socket", str(tmp_path / "nobody"))
+    assert (done.code, "daytwo lab up" in done.err) == (7, True)
+
+
+def test_help_topics_are_printed(alone: Cli) -> None:
+    assert "130  Stopped by Ctrl-C." in alone("help", "exit-codes").out
+
+
+@pytest.mark.parametrize(
+    "words", [("nodez",), ("repairs", "approove"), ("--no-such",), ("repairs", "list", "-o", "xml")]
+)
+def test_wrong_usage_is_exit_code_two(alone: Cli, words: tuple[str, ...]) -> None:
+    assert alone(*words).code == 2
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = f"{sys.executable} -m daytwo.cli.main help environment | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_ctrl_c_is_exit_code_130(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(tmp_path / "s"))
+        silent.listen()
+        command = [sys.executable, "-m", "daytwo.cli.main", "--socket", str(tmp_path / "s"), "nodes", "list"]
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE) as process:
+            asked, _ = silent.accept()
+            with asked:
+                asked.recv(1)
+                process.send_signal(signal.SIGINT)
+                assert process.wait() == 130

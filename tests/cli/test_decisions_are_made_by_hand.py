@@ -1,0 +1,171 @@
+"""approve, dismiss, watch: what people decide, and what they are told."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlmodel import select
+
+from daytwo.store.engine import Store
+from daytwo.store.tables import DecisionRow
+from tests.cli.conftest import Cli
+from tests.rows import REPAIR, a_repair, an_event, keep
+from tests.serving import Repairer
+
+ROOT = Path(__file__).parents[2]
+APPROVE = ("repairs", "approve", REPAIR)
+
+
+def decisions(store: Store) -> list[DecisionRow]:
+    with store.read() as session:
+        return list(session.exec(select(DecisionRow)).all())
+
+
+def test_an_approval_waits_until_it_is_accepted(cli: Cli, fleet: Store) -> None:
+    done = cli(*APPROVE, "--revision", "2", "--moment", "when-idle", "--reason", "job is dead")
+    assert (done.code, done.out) == (0, f"accepted: approve {REPAIR} revision 2\n")
+    row = decisions(fleet)[0]
+    assert (row.kind, row.moment, row.reason, row.action) == ("approve", "when-idle", "job is dead", None)
+
+
+def test_another_action_can_be_approved(cli: Cli, fleet: Store) -> None:
+    cli(*APPROVE, "--revision", "2", "--action", "power-cycle")
+    assert decisions(fleet)[0].action == "power-cycle"
+
+
+@pytest.mark.parametrize(("status", "code"), [("refused", 4), ("void", 5)])
+def test_a_decision_that_does_not_hold_says_why(cli: Cli, repairer: Repairer, status: str, code: int) -> None:
+    repairer.status, repairer.why = status, "cluster east is frozen"
+    done = cli(*APPROVE, "--revision", "2")
+    assert (done.code, done.out) == (code, "")
+    assert f"{status}: approve {REPAIR} revision 2 (cluster east is frozen)" in done.err
+
+
+def test_a_decision_that_nobody_takes_times_out_and_is_kept(cli: Cli, repairer: Repairer, fleet: Store) -> None:
+    repairer.status = None
+    done = cli(*APPROVE, "--revision", "2", "--timeout", "1s")
+    assert (done.code, decisions(fleet)[0].status) == (6, "pending")
+    assert "will be delivered" in done.err
+
+
+def test_the_same_request_id_is_one_decision(cli: Cli, fleet: Store) -> None:
+    for _ in range(2):
+        cli(*APPROVE, "--revision", "2", "--request-id", "ticket-4711")
+    assert len(decisions(fleet)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("repairs", "approve", "r-nowhere", "--revision", "2"), 3, "there is no repair 'r-nowhere'"),
+        ((*APPROVE, "--revision", "1"), 5, "at revision 2, proposed, asks for reboot"),
+        ((*APPROVE, "--revision", "2", "--action", "hammer"), 2, "action: found 'hammer'"),
+        ((*APPROVE, "--revision", "two"), 2, "--revision"),
+        (APPROVE, 2, "--revision"),
+        ((*APPROVE, "--yes"), 2, "--revision"),
+        (("repairs", "dismiss", REPAIR, "--revision", "2"), 2, "--reason"),
+        (("repairs", "dismiss", REPAIR, "--revision", "2", "--reason", " "), 2, "reason: found nothing"),
+        (("repairs", "dismiss", REPAIR, "--revision", "2", "--reason", "x", "--snooze", "1y"), 2, "90s or 7d"),
+        (("repairs", "show", "r-nowhere"), 3, "Next: daytwo repairs list"),
+        (("repairs", "watch", "r-nowhere"), 3, "r-nowhere"),
+        (("nodes", "show", "gpu-99"), 3, "Next: daytwo nodes list"),
+        (("nodes", "token", "gpu-99"), 3, "gpu-99"),
+        (("faults", "show", "xid-nothing"), 3, "Next: daytwo faults list"),
+        (("repairs", "list", "--cluster", "west"), 3, "there is no cluster 'west'"),
+        (("freeze", "west", "--reason", "x"), 3, "there is no cluster 'west'"),
+        (("freeze",), 2, "--reason"),
+        (("thaw", "--reason", "x"), 3, "nothing is frozen"),
+        (("repairs", "list", "--state", "helt"), 2, "state: found 'helt'"),
+    ],
+)
+def test_what_goes_wrong_has_its_own_exit_code(cli: Cli, words: tuple[str, ...], code: int, says: str) -> None:
+    done = cli(*words)
+    assert (done.code, done.out) == (code, "")
+    assert says in done.err
+
+
+def test_an_error_is_what_why_and_next(cli: Cli) -> None:
+    lines = cli(*APPROVE, "--revision", "1").err.splitlines()
+    assert [line.split()[0] for line in lines] == ["Error:", "Why:", "Next:"]
+    assert lines[2].endswith(f"daytwo repairs show {REPAIR}")
+
+
+def test_a_dismissal_carries_reason_and_snooze(cli: Cli, fleet: Store) -> None:
+    done = cli("repairs", "dismiss", REPAIR, "--revision", "2", "--reason", "known", "--snooze", "7d")
+    row = decisions(fleet)[0]
+    assert (done.code, row.kind, row.reason, row.snooze_seconds) == (0, "dismiss", "known", 7 * 86400)
+
+
+@pytest.mark.parametrize(("state", "code"), [("succeeded", 0), ("dismissed", 1), ("removed", 1), ("auto-resolved", 1)])
+def test_watching_ends_with_the_repair(cli: Cli, fleet: Store, state: str, code: int) -> None:
+    with fleet.write() as session:
+        session.merge(a_repair(state=state, open_key=None, outcome="as said"))
+    keep(fleet, an_event(1), an_event(2, event="acted", to_state="verifying"))
+    done = cli("repairs", "watch", REPAIR)
+    assert done.code == code
+    assert [line for line in done.out.splitlines() if "acted → verifying" in line or line == f"{state}: as said"]
+
+
+def test_watching_an_open_repair_times_out(cli: Cli) -> None:
+    done = cli("repairs", "watch", REPAIR, "--timeout", "1s")
+    assert done.code == 6
+    assert "It waits for a person (proposed)" in done.err
+
+
+def test_a_freeze_and_its_thaw(cli: Cli) -> None:
+    assert "storm" in cli("freeze", "east", "--reason", "storm").out
+    assert cli("thaw", "east", "--reason", "over").code == 0
+    assert cli("freeze", "--list", "-o", "name").out == ""
+
+
+def test_the_audit_chain_is_verified(cli: Cli, fleet: Store) -> None:
+    cli("freeze", "--reason", "storm")
+    assert cli("audit", "verify").code == 0
+    with fleet.write() as session:
+        session.connection().exec_driver_sql("UPDATE audit SET actor = 'cli:nobody'")
+    broken = cli("audit", "verify")
+    assert (broken.code, broken.out) == (1, "The audit chain is BROKEN at row 1: row 1 was changed\n")
+
+
+# On a terminal
+
+
+def on_terminal(socket: Path, *words: str, answer: str = "", **environment: str) -> tuple[int, str]:
+    main, child = pty.openpty()
+    command = [sys.executable, "-m", "daytwo.cli.main", "--socket", str(socket), *words]
+    env = {**os.environ, "TERM": "xterm", **environment}
+    with subprocess.Popen(command, cwd=ROOT, stdin=child, stdout=child, stderr=child, env=env) as process:
+        os.close(child)
+        os.write(main, answer.encode())
+        shown = b"".join(iter(lambda: read(main), b""))
+    os.close(main)
+    return process.returncode, shown.decode()
+
+
+def read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end has closed: Linux says EIO
+        return b""
+
+
+def test_without_a_revision_the_proposal_is_shown_and_asked_about(socket: Path, fleet: Store) -> None:
+    code, shown = on_terminal(socket, *APPROVE, answer="y\n")
+    assert (code, decisions(fleet)[0].revision) == (0, 2)
+    assert f"Decide on revision 2 of {REPAIR}?" in shown
+
+
+def test_saying_no_decides_nothing(socket: Path, fleet: Store) -> None:
+    code, _ = on_terminal(socket, *APPROVE, answer="n\n")
+    assert (code, decisions(fleet)) == (130, [])
+
+
+@pytest.mark.parametrize(("variable", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_colour_is_for_terminals_that_want_it(socket: Path, variable: dict[str, str], coloured: bool) -> None:
+    _, shown = on_terminal(socket, "nodes", "list", **variable)
+    assert ("\x1b[" in shown, "✔ healthy" in shown) == (coloured, True)
