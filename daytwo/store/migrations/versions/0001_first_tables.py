@@ -273,6 +273,7 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("observations", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_observations_received_at"), ["received_at"], unique=False)
+        batch_op.create_index("observations_by_finding", ["cluster", "node", "fault", "entity"], unique=False)
         batch_op.create_index("observations_by_node", ["cluster", "node", "id"], unique=False)
 
     op.create_table(
@@ -339,6 +340,7 @@ def downgrade() -> None:
     op.drop_table("repair_events")
     with op.batch_alter_table("observations", schema=None) as batch_op:
         batch_op.drop_index("observations_by_node")
+        batch_op.drop_index("observations_by_finding")
         batch_op.drop_index(batch_op.f("ix_observations_received_at"))
 
     op.drop_table("observations")
