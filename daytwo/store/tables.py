@@ -358,12 +358,7 @@ class AuditHeadRow(SQLModel, table=True):
     head: str = ""
 
 
-Index(
-    "observations_by_finding",
-    ObservationRow.cluster,  # type: ignore[arg-type]  # columns at class level
-    ObservationRow.node,  # type: ignore[arg-type]  # columns at class level
-    ObservationRow.fault,  # type: ignore[arg-type]  # columns at class level
-    ObservationRow.entity,  # type: ignore[arg-type]  # columns at class level
-)
+_OF_A_FINDING = (ObservationRow.cluster, ObservationRow.node, ObservationRow.fault, ObservationRow.entity)
+Index("observations_by_finding", *_OF_A_FINDING)
 Index("observations_by_node", ObservationRow.cluster, ObservationRow.node, ObservationRow.id)  # type: ignore[arg-type]  # columns at class level
 Index("repairs_by_node", RepairRow.cluster, RepairRow.node, RepairRow.opened_at)  # type: ignore[arg-type]  # columns at class level
