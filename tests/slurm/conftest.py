@@ -14,7 +14,7 @@ from daytwo.lab.slurm_config import LabSettings
 from daytwo.lab.slurm_lab import SlurmLab
 from daytwo.schedulers.slurm import SlurmScheduler
 
-NODES = tuple(f"gpu-c{number}" for number in range(1, 5))
+NODES = tuple(f"gpu-c{number}" for number in range(1, 9))
 CLUSTER = "contract"
 
 MakeLab = Callable[..., SlurmLab]
