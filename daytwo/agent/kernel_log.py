@@ -174,7 +174,7 @@ class FileLog(_Reader):
     def __init__(self, path: Path, *, clock: Clock, wake: Callable[[], None]) -> None:
         super().__init__(path, clock=clock, wake=wake)
         self._number, self._inode, self._offset = 0, 0, 0
-        self._resumed = False
+        self._resumed = self._too_long = False
 
     def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
         if position is not None and len(position) == 3:
@@ -210,16 +210,19 @@ class FileLog(_Reader):
 
     def _read_lines(self, file: BinaryIO) -> None:
         while not self._stopping and (line := file.readline(LONGEST_LINE)):
-            if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
+            ends = line.endswith(b"\n")
+            if not ends and len(line) < LONGEST_LINE:
                 # Half a line: its writer is not done.
                 file.seek(self._offset)
                 return
             self._offset += len(line)
-            self._number += 1
-            self._take(line)
+            if ends:
+                self._number += 1
+                self._take(b"" if self._too_long else line)
+            self._too_long = not ends
 
     def _take(self, line: bytes) -> None:
-        record = parse_line(line) if line.endswith(b"\n") else None
+        record = parse_line(line) if line else None
         if record is None:
             self._note(damaged=1)
         elif record.text:

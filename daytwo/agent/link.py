@@ -90,7 +90,9 @@ class Gateway:
         headers = {"Authorization": f"Bearer {self._token()}", "Content-Type": "application/json"}
         response = self._exchange(path, body, headers)
         data = response.read(LONGEST_ANSWER + 1)
-        if len(data) > LONGEST_ANSWER or response.will_close:
+        if response.length and len(data) <= LONGEST_ANSWER:
+            raise http.client.IncompleteRead(data, response.length)
+        if response.length or response.will_close:
             self.close()
         return _reply(response.status, data)
 

@@ -1,4 +1,4 @@
-"""Seams of the agent in memory: a clock that is set, a log that is filled, a board that is edited, a gateway that answers."""
+"""The agent's seams in memory: a clock to set, a log to fill, a board to edit, a gateway to script."""
 
 from __future__ import annotations
 

@@ -29,9 +29,12 @@ def until(look: Callable[[], Value], seconds: float = 10.0) -> Value:
 
 
 def write_kmsg(text: str, *, priority: int = 4) -> None:
-    """Write one record as a process may: one opening a record, because the kernel limits each opening."""
+    """Write one record as a process may: one opening a record, because the kernel limits each opening.
+
+    Without a newline the record stays hidden from readers until the next one: the kernel waits for its continuation.
+    """
     with KMSG.open("wb", buffering=0) as device:
-        device.write(f"<{priority}>{text}".encode())
+        device.write(f"<{priority}>{text}\n".encode())
 
 
 def kmsg_writable() -> bool:

@@ -10,6 +10,8 @@ from daytwo.wire import CheckState, node_entity
 
 MISSED: Final = "agent-missed-records"
 CLEAN_AFTER_SECONDS: Final = 3_600.0
+UNREADABLE_AFTER_SECONDS: Final = 10.0
+"""A log takes a moment to open, and a file a moment to come back after rotation."""
 
 
 class Completeness:
@@ -19,13 +21,16 @@ class Completeness:
         self._levels, self._clock = levels, clock
         self._counts: tuple[int, int, int] = (0, 0, 0)
         self._last_trouble: float | None = None
+        self._readable_at = clock.uptime()
 
     def look(self, log: LogStatus, dropped: int) -> CheckState:
         """Judge what the log says of itself and how many records the spool has dropped since the agent started."""
-        counts = (log.lost, log.damaged, dropped)
-        if counts != self._counts or not log.readable:
-            self._counts, self._last_trouble = counts, self._clock.uptime()
-        holds = self._last_trouble is not None and self._clock.uptime() - self._last_trouble < CLEAN_AFTER_SECONDS
+        uptime, counts = self._clock.uptime(), (log.lost, log.damaged, dropped)
+        if log.readable:
+            self._readable_at = uptime
+        if counts != self._counts or uptime - self._readable_at >= UNREADABLE_AFTER_SECONDS:
+            self._counts, self._last_trouble = counts, uptime
+        holds = self._last_trouble is not None and uptime - self._last_trouble < CLEAN_AFTER_SECONDS
         self._levels.set(
             MISSED,
             node_entity(),
