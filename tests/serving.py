@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket as socket_module
 import subprocess
 import sys
 import threading
@@ -14,9 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from daytwo.service.app import create_app
 from daytwo.service.decisions import Delivery
 from daytwo.service.local_socket import listen, server
+from daytwo.service.plane import plane_of
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow
 from tests.builders import NOW
@@ -63,6 +67,43 @@ def served(store: Store, socket: Path, delivery: Delivery, *, owner: str = "cli:
     finally:
         http.should_exit = True
         thread.join()
+
+
+class Shared:
+    """One service for many tests, because starting and stopping one takes longer than most tests."""
+
+    def __init__(self, socket: Path) -> None:
+        self.socket = socket
+        self._app = create_app(Store("sqlite://"), delivery=Away(), owner="cli:daytwo")
+        self._http = server(self._app)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, args=(listen(socket),))
+        self._thread.start()
+
+    @contextmanager
+    def serving(self, store: Store, delivery: Delivery) -> Iterator[Path]:
+        """Serve `store` until the block ends and every delivery has ended."""
+        plane = plane_of(self._app)
+        plane.store, plane.delivery = store, delivery
+        yield self.socket
+        asyncio.run_coroutine_threadsafe(plane.stop(), self._loop).result()
+
+    def stop(self) -> None:
+        self._http.should_exit = True
+        self._thread.join()
+
+    def _run(self, bound: socket_module.socket) -> None:
+        self._loop.run_until_complete(self._http.serve(sockets=[bound]))
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """The service that tests take turns with; a conftest imports it."""
+    service = Shared(tmp_path_factory.mktemp("shared") / "s")
+    yield service
+    service.stop()
 
 
 STRANGER_UID = 54321

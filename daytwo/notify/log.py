@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class LogNotifier:
-    """The `Notifier` that is always there. Notices are appended to the file `path`, `notices.jsonl` in the state folder."""
+    """The `Notifier` that is always there. Notices are appended to `path`: `notices.jsonl` in the state folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

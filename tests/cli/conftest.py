@@ -11,7 +11,9 @@ import pytest
 from daytwo.cli.main import run
 from daytwo.store.engine import Store
 from tests.rows import a_cluster, a_node, a_repair, keep
-from tests.serving import Repairer, served
+from tests.serving import Repairer, Shared, shared
+
+__all__ = ["shared"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ def repairer(fleet: Store) -> Repairer:
 
 
 @pytest.fixture
-def socket(fleet: Store, repairer: Repairer, tmp_path: Path) -> Iterator[Path]:
-    with served(fleet, tmp_path / "s", repairer) as path:
+def socket(fleet: Store, repairer: Repairer, shared: Shared) -> Iterator[Path]:
+    with shared.serving(fleet, repairer) as path:
         yield path
 
 

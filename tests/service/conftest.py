@@ -11,7 +11,9 @@ import pytest
 
 from daytwo.store.engine import Store
 from tests.rows import a_cluster, a_node, a_repair, keep
-from tests.serving import Repairer, served
+from tests.serving import Repairer, Shared, served, shared
+
+__all__ = ["shared"]
 
 
 @pytest.fixture
@@ -26,8 +28,8 @@ def repairer(fleet: Store) -> Repairer:
 
 
 @pytest.fixture
-def client(fleet: Store, repairer: Repairer, tmp_path: Path) -> Iterator[httpx.Client]:
-    with served(fleet, tmp_path / "s", repairer) as socket, connected(socket) as http:
+def client(fleet: Store, repairer: Repairer, shared: Shared) -> Iterator[httpx.Client]:
+    with shared.serving(fleet, repairer) as socket, connected(socket) as http:
         yield http
 
 
