@@ -11,6 +11,7 @@ from activities import signatures as do
 from activities.boundary import implements
 from activities.world import World
 from daytwo.adapters import Cluster
+from daytwo.domain.cases import cases_of, clears_by_reading
 from daytwo.domain.errors import TryAgain
 from daytwo.domain.exchange import AssessInput, Assessment
 from daytwo.domain.policy import Policy, Timing
@@ -18,7 +19,7 @@ from daytwo.domain.proposal import Proposal, build_proposal, has_grown
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Verdict, triage
-from daytwo.domain.vocabulary import Action, Clears, FindingStatus, State, Workload
+from daytwo.domain.vocabulary import Action, FindingStatus, State, Workload
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.situations import load_situation, node_row
 from daytwo.store.tables import FindingRow
@@ -84,7 +85,7 @@ def _look(session: Session, arg: AssessInput, cluster: Cluster, answer: Answer, 
 
 def _answer(arg: AssessInput, seen: Seen, policy: Policy, now: datetime) -> Assessment:
     if not isinstance(seen.verdict, Propose):
-        return _without_advice(arg, seen, policy.timing, now)
+        return _without_advice(arg, seen, policy, now)
     wait = settle_seconds(seen.situation, policy.timing, now) if arg.revision == 0 else 0.0
     if wait > 0:
         return Assessment(outcome="unsettled", why="its signals are still coming in", wait_seconds=wait)
@@ -96,23 +97,25 @@ def _answer(arg: AssessInput, seen: Seen, policy: Policy, now: datetime) -> Asse
     return Assessment(outcome="stands")
 
 
-def _without_advice(arg: AssessInput, seen: Seen, timing: Timing, now: datetime) -> Assessment:
+def _without_advice(arg: AssessInput, seen: Seen, policy: Policy, now: datetime) -> Assessment:
     """Triage wants nothing now: a repair that stands stays unless its faults may clear by reading, and have."""
     firing = [f for f in seen.situation.findings if f.status is FindingStatus.FIRING]
     if arg.proposal is None:
         return Assessment(outcome="cleared", why=seen.verdict.why)
-    if firing or arg.disturbed or not _clears_by_reading(arg.proposal, seen.situation):
+    if firing or arg.disturbed or not _clears_by_reading(arg.proposal, seen.situation, policy):
         return Assessment(outcome="stands", why=seen.verdict.why)
     ended = [f.cleared_at for f in seen.situation.findings if f.id in arg.proposal.findings and f.cleared_at]
-    wait = timing.auto_resolve_seconds - (now - max(ended, default=now)).total_seconds()
+    wait = policy.timing.auto_resolve_seconds - (now - max(ended, default=now)).total_seconds()
     if wait > 0:
         return Assessment(outcome="unsettled", why="clear, but not for long enough", wait_seconds=wait)
-    return Assessment(outcome="cleared", why=f"clear by reading for {timing.auto_resolve_seconds:.0f} s")
+    return Assessment(outcome="cleared", why=f"clear by reading for {policy.timing.auto_resolve_seconds:.0f} s")
 
 
-def _clears_by_reading(proposal: Proposal, situation: Situation) -> bool:
-    faults = {f.fault for f in situation.findings if f.id in proposal.findings}
-    return bool(faults) and all(catalogue().get(fault).clears is Clears.READING for fault in faults)
+def _clears_by_reading(proposal: Proposal, situation: Situation, policy: Policy) -> bool:
+    mine = [
+        f.model_copy(update={"status": FindingStatus.FIRING}) for f in situation.findings if f.id in proposal.findings
+    ]
+    return bool(mine) and clears_by_reading(cases_of(mine, policy, catalogue()))
 
 
 def settle_seconds(situation: Situation, timing: Timing, now: datetime) -> float:

@@ -19,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
     from activities import signatures as do
     from activities.signatures import Signature
     from daytwo.domain import exchange as x
+    from daytwo.domain.ladders import rung_of
     from daytwo.domain.proposal import Proposal
     from daytwo.domain.repair_states import EVENT_OF, Event, after, is_terminal
     from daytwo.domain.vocabulary import Action, Moment, State
@@ -252,7 +253,9 @@ class NodeRepair:
         return self._still_faulty(done.text) if done.still_faulty else self._say(Event.REJOINED, done.text)
 
     def _still_faulty(self, text: str) -> Event:
-        self._run.rung += 1
+        """What was tried did not help: the next proposal begins above it."""
+        tried = rung_of(self._run.approval.action) if self._run.approval else 0
+        self._run.rung = max(self._run.rung, tried) + 1
         self._run.disturbed = True
         return self._say(Event.STILL_FAULTY, text)
 

@@ -18,6 +18,7 @@ from sqlmodel import Session, col, select, update
 
 from daytwo import repairs
 from daytwo.adapters import Adapters, Cluster, scheduler_driver
+from daytwo.controller.leases import LeaseLost
 from daytwo.domain.errors import DaytwoError, NotFound, NotYet
 from daytwo.domain.exchange import Run
 from daytwo.domain.ids import new_id
@@ -25,7 +26,7 @@ from daytwo.domain.node_states import NodeLook, node_state
 from daytwo.domain.proposal import Proposal
 from daytwo.domain.seams import Act, NodeFacts
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, Verdict, Withhold, triage
+from daytwo.domain.triage import Propose, Verdict, Withhold, asking, triage
 from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
 from daytwo.faults.catalogue import catalogue
 from daytwo.intents import Guard, Ledger
@@ -110,6 +111,8 @@ class Reconciler:
     async def _look_safely(self, key: NodeKey) -> None:
         try:
             await self.look_at(*key)
+        except LeaseLost:
+            raise
         except DaytwoError as error:
             log.warning("%s/%s: %s", *key, error)
             self._again[key] = self._now() + timedelta(seconds=5)
@@ -354,7 +357,7 @@ def _node_look(node: NodeRow, situation: Situation, cluster: Cluster, now: datet
     return NodeLook(
         repair_state=opened.state if opened else None,
         repair_id=opened.repair_id if opened else None,
-        firing=tuple(sorted({f.fault for f in situation.findings if f.status is FindingStatus.FIRING})),
+        firing=asking(situation, cluster.definition.policy, catalogue()),
         facts=situation.facts,
         last_heard_at=node.last_heard_at,
         silent_after_seconds=cluster.definition.policy.timing.silent_after_seconds,

@@ -7,6 +7,7 @@ from typing import Final
 
 from sqlmodel import Session, col, select
 
+from daytwo.domain.cases import entry_of
 from daytwo.domain.common_cause import count_trouble, pool_domain
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import NotFound
@@ -126,21 +127,19 @@ def _open_repair(session: Session, node: NodeRow) -> OpenRepair | None:
     )
 
 
-def _trouble(session: Session, node: NodeRow, definition: ClusterDefinition, now: datetime) -> tuple[DomainTrouble, ...]:
+def _trouble(
+    session: Session, node: NodeRow, definition: ClusterDefinition, now: datetime
+) -> tuple[DomainTrouble, ...]:
     """What began to be wrong at the same time in the domains of this node; its pool is one of them."""
-    window = timedelta(seconds=definition.policy.breaker.window_seconds)
-    recent = (
-        FindingRow.cluster == node.cluster,
-        FindingRow.status == FindingStatus.FIRING,
-        FindingRow.first_seen >= now - window,
-    )
+    firing = (FindingRow.cluster == node.cluster, FindingRow.status == FindingStatus.FIRING)
     by_node: dict[str, list[Finding]] = {}
-    for row in session.exec(select(FindingRow).where(*recent)).all():
+    for row in session.exec(select(FindingRow).where(*firing)).all():
         by_node.setdefault(row.node, []).append(_finding(row))
     members = session.exec(select(NodeRow).where(NodeRow.cluster == node.cluster, col(NodeRow.name).in_(by_node))).all()
     domains = {other.name: (*other.domains, pool_domain(other.pool)) for other in members}
+    window = timedelta(seconds=definition.policy.breaker.window_seconds)
     known = catalogue()
-    return count_trouble(by_node, domains, lambda fault: known.get(fault).fault_class, window=window, now=now)
+    return count_trouble(by_node, domains, lambda fault: entry_of(known, fault).fault_class, window=window, now=now)
 
 
 def _survives_reboot(definition: ClusterDefinition, name: str) -> dict[str, bool]:
