@@ -19,7 +19,7 @@ TOKEN = "node-token"
 Value = TypeVar("Value")
 
 
-def until(look: Callable[[], Value], seconds: float = 10.0) -> Value:
+def until(look: Callable[[], Value | None], seconds: float = 10.0) -> Value:
     """Return the first true value of `look`; fail after this long."""
     ends_at = time.monotonic() + seconds
     while not (value := look()):

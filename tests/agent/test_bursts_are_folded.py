@@ -14,13 +14,13 @@ def change(second: float, *, fault: str = "xid-79", status: str = "firing", coun
     return Change(fault, "GPU-1", status, second, second, "kernel-log", "boot-1", count, evidence=(f"at {second}",))  # type: ignore[arg-type]  # a plain str
 
 
-def fold(seconds: list[float], **about: str) -> list[tuple[float, Change]]:
+def fold(seconds: list[float]) -> list[tuple[float, Change]]:
     """Feed a change at each second, stepping as the core does; return what came out and when."""
     folding, sent = Folding(), []
     for second in seconds:
         while (due := folding.next_due()) is not None and due <= second:
             sent += [(due, each) for each in folding.due(due)]
-        if now := folding.add(change(second, **about), second):
+        if now := folding.add(change(second), second):
             sent.append((second, now))
     return sent + [(seconds[-1], each) for each in folding.flush()]
 

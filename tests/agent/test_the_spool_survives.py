@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -121,12 +122,12 @@ def test_a_new_stream_numbers_what_is_left_from_one() -> None:
 class FullDisk(MemoryJournal):
     full = True
 
-    def append(self, entries: list[Entry], *, durable: bool) -> None:  # type: ignore[override]  # narrower is enough
+    def append(self, entries: Sequence[Entry], *, durable: bool) -> None:
         if self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         super().append(entries, durable=durable)
 
-    def rewrite(self, entries: list[Entry]) -> None:  # type: ignore[override]  # narrower is enough
+    def rewrite(self, entries: Sequence[Entry]) -> None:
         self.append([], durable=True)
         super().rewrite(entries)
 
@@ -178,6 +179,7 @@ def test_what_was_committed_is_what_is_read(operations: list[tuple[str, object]]
 
 WRITER = """
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from daytwo.agent.changes import Change
 from daytwo.agent.journal import DiskJournal
