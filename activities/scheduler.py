@@ -75,6 +75,8 @@ class SchedulerActivities:
         await self._world.carry_out(arg.ref, arg.stage, acts)
         if facts.busy or jobs:
             raise self._busy(cluster, arg, jobs)
+        # A job that has left is no longer among the acts of this try: its requeue is proven here.
+        await self._world.ledger.carry_on(arg.ref.repair_id)
         return StepDone(text="no job runs on the node", interrupted=await self._interrupted(arg))
 
     def _busy(self, cluster: Cluster, arg: StepInput, jobs: tuple[Workload, ...]) -> Exception:

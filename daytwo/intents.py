@@ -65,6 +65,16 @@ class Ledger:
             await self._send(row, guard)
         return await self._judge(key)
 
+    async def carry_on(self, repair_id: str) -> None:
+        """Resolve what is unresolved of a repair, also where its target is gone by now. Raises as `carry_out` does."""
+        for row in await asyncio.to_thread(self._unresolved, repair_id):
+            await self.carry_out(row.id, row.driver, Act.model_validate(row.act))
+
+    def _unresolved(self, repair_id: str) -> list[IntentRow]:
+        with self._store.read() as session:
+            unresolved = (col(IntentRow.repair_id) == repair_id, col(IntentRow.open_node).is_not(None))
+            return list(session.exec(select(IntentRow).where(*unresolved)))
+
     def _intend(self, key: str, driver: str, act: Act, guard: Guard | None) -> IntentRow:
         try:
             with self._store.write() as session:

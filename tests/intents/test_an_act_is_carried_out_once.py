@@ -111,6 +111,17 @@ async def test_the_same_key_again_sends_nothing(ledger: Ledger, target: Switchbo
     assert target.sent() == ["drain"]
 
 
+async def test_an_act_is_proven_after_nobody_asks_for_it_any_more(
+    ledger: Ledger, target: Switchboard, store: Store
+) -> None:
+    target.works, target.hangs = False, True
+    with pytest.raises(NotYet):
+        await ledger.carry_out("k", "files", an_act(ActKind.REQUEUE))
+    target.file(an_act(ActKind.REQUEUE)).touch()
+    await ledger.carry_on(REPAIR)
+    assert (target.sent(), intent(store).state, intent(store).open_node) == (["requeue"], "proven", None)
+
+
 async def test_ten_at_once_send_once(ledger: Ledger, target: Switchboard) -> None:
     results = await asyncio.gather(
         *(ledger.carry_out("k", "files", an_act()) for _ in range(10)), return_exceptions=True
