@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +13,11 @@ import httpx
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import Failed
-from daytwo.domain.policy import Approval, Person
-from daytwo.domain.vocabulary import Action
+from daytwo.lab.approval import lab_approval
 from daytwo.lab.definition import CLUSTER, lab_definition, node_names
 
 _NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 _TIMEOUT_SECONDS: Final = 30.0
-
-SURVIVABLE: Final = (Action.RUN_DIAGNOSTIC, Action.VERIFY, Action.RESTART_SERVICE, Action.RESET_GPU, Action.REBOOT)
-UNVERIFIED_MAY: Final = (*SURVIVABLE, Action.POWER_CYCLE, Action.TELL_OWNER, Action.INSPECT)
-"""Nothing real is at stake in a lab, so that its repairs can be approved in the Temporal UI as well."""
 
 PULSE_SECONDS: Final = 5.0
 """How often a lab's nodes report: they live faster than real ones."""
@@ -59,8 +53,7 @@ class LabPart:
     def definition(self) -> ClusterDefinition:
         """The cluster to declare: the lab's own, and whoever runs this is its lead."""
         usual = lab_definition(str(self.socket), nodes=self.nodes, speed=self.speed)
-        approval = Approval(people=(_whoever_runs_this(),), unverified_may=UNVERIFIED_MAY)
-        return usual.model_copy(update={"policy": usual.policy.model_copy(update={"approval": approval})})
+        return usual.model_copy(update={"policy": usual.policy.model_copy(update={"approval": lab_approval()})})
 
     async def declare(self, service: Path) -> None:
         """Declare the cluster and issue tokens, through the service's socket. Raises `Failed` with what it answered."""
@@ -81,11 +74,6 @@ async def _post(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> d
         raise Failed(f"the service answered {answer.status_code} to POST {path}: {answer.text[:500]}")
     found: dict[str, Any] = answer.json()
     return found
-
-
-def _whoever_runs_this() -> Person:
-    name = pwd.getpwuid(os.geteuid()).pw_name
-    return Person(name=name, roles=("lead",), identities=(f"cli:{name}",))
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -111,6 +111,7 @@ async def _start(chosen: Plan, supervisor: Supervisor) -> None:
         chosen.part("service", "workers.service", ready=probes.http_over_socket(chosen.settings.service_socket)),
         chosen.part("worker", "workers.control", ready=probes.polls(chosen.temporal, chosen.settings.task_queue)),
         chosen.part("gateway", "workers.gateway", ready=probes.http(f"{chosen.settings.gateway_url}/readyz")),
+        chosen.part("controller", "workers.controller", ready=probes.leads(chosen.settings.service_socket)),
     )
     if chosen.lab:
         await chosen.lab.declare(chosen.settings.service_socket)
@@ -118,9 +119,6 @@ async def _start(chosen: Plan, supervisor: Supervisor) -> None:
             "lab", *chosen.lab.command(chosen.settings.gateway_url), ready=probes.socket_exists(chosen.lab.socket)
         )
         await supervisor.start(lab)
-    await supervisor.start(
-        chosen.part("controller", "workers.controller", ready=probes.leads(chosen.settings.service_socket))
-    )
 
 
 def _announce(chosen: Plan, supervisor: Supervisor) -> None:

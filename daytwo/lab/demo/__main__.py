@@ -33,6 +33,9 @@ def main(slurm: bool, auto: bool) -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("\nstopped", err=True)
         sys.exit(130)
+    except story.NotReturned as error:
+        click.echo(f"\n{error}", err=True)
+        sys.exit(error.exit_code)
     except DaytwoError as error:
         click.echo(f"\nThe demo failed: {error}\nLogs: {worlds.state_dir()}/log", err=True)
         sys.exit(error.exit_code)

@@ -34,12 +34,12 @@ class Machine:
         self._log = kernel_log or folder / "kernel.log"
         self._lines = 0
         self._agent: Background | None = None
-        self._gateway = ""
+        self._gateway, self._agent_log = "", folder / "agent.log"
         self._new_boot()
 
-    def enrol(self, gateway: str, token: str) -> None:
-        """Give the node its one credential, and where to report."""
-        self._gateway = gateway
+    def enrol(self, gateway: str, token: str, *, agent_log: Path) -> None:
+        """Give the node its one credential, and say where it reports and where its agent's own log goes."""
+        self._gateway, self._agent_log = gateway, agent_log
         (self._folder / "token").write_text(token)
         (self._folder / "token").chmod(0o600)
 
@@ -51,9 +51,7 @@ class Machine:
         options |= {"gpu-poll-seconds": GPU_POLL_SECONDS}
         words = [word for name, value in options.items() for word in (f"--{name}", f"{value}")]
         command = [sys.executable, "-m", "daytwo.agent.main", *words, "--accept-user-records"]
-        self._agent = Background(
-            f"agent of {self.name}", command, log=self._folder / "agent.log", env=self._environment()
-        )
+        self._agent = Background(f"agent of {self.name}", command, log=self._agent_log, env=self._environment())
 
     def cut_power(self) -> None:
         """Everything on it ends at once."""

@@ -12,6 +12,7 @@ from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.errors import Refused
 from daytwo.domain.policy import Attempts, Policy, Verify
 from daytwo.domain.vocabulary import ClusterKind
+from daytwo.lab.approval import lab_approval
 from daytwo.lab.demo.machines import Machine, MachineRoom, kernel_log_for_patient
 from daytwo.lab.demo.plane import Plane, until
 from daytwo.lab.fake_nvml.harness import CompilerMissing, build
@@ -42,9 +43,11 @@ class SlurmWorld:
         self._root = Path(tempfile.mkdtemp(prefix="daytwo-slurm-"))
         self._root.chmod(0o755)
         self._room = MachineRoom(self._root, LabSettings(nodes=NODES, gpus=GPUS))
+        self._log_dir: Path | None = None
 
     def open(self, plane: Plane) -> None:
         """Start Slurm, two jobs and the agents, and declare the cluster."""
+        self._log_dir = Path(plane.where["log_dir"])
         self._room.start()
         self._submit("llm-70b", nodes=2)
         self._submit("finetune-8b", nodes=1)
@@ -57,7 +60,7 @@ class SlurmWorld:
             token = plane.cli("nodes", "token", f"{CLUSTER}/{name}").strip().splitlines()[-1]
             log = kernel_log_for_patient() if name == PATIENT else None
             machine = Machine(name, self._root / "machines" / name, gpus=GPUS, library=library, kernel_log=log)
-            machine.enrol(plane.where["gateway_url"], token)
+            machine.enrol(plane.where["gateway_url"], token, agent_log=self._log_dir / f"agent-{name}.log")
             self._room.add(machine)
 
     def patient(self) -> str:
@@ -85,8 +88,10 @@ class SlurmWorld:
         return [*reservations, *([] if reason == "none" else [reason])]
 
     def close(self) -> None:
-        """End agents and Slurm, and remove their files."""
+        """End agents and Slurm, and remove their files; Slurm's logs are kept beside the others."""
         self._room.stop()
+        if self._log_dir is not None and (self._root / "log").exists():
+            shutil.copytree(self._root / "log", self._log_dir / "slurm", dirs_exist_ok=True)
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _submit(self, name: str, *, nodes: int) -> None:
@@ -111,5 +116,9 @@ class SlurmWorld:
             kind=ClusterKind.SLURM,
             groups=(NodeGroup(nodes=NODES, pool="h100", gpus=GPUS, domains=("rack-1",)),),
             slurm=self._room.access,
-            policy=Policy(attempts=Attempts(per_day=20, per_week=100), verify=Verify(quiet_seconds=QUIET_SECONDS)),
+            policy=Policy(
+                approval=lab_approval(),
+                attempts=Attempts(per_day=20, per_week=100),
+                verify=Verify(quiet_seconds=QUIET_SECONDS),
+            ),
         )

@@ -19,6 +19,10 @@ READING_SECONDS: Final = 3.0
 """How long `--auto` lets a watcher read the proposal before it approves."""
 
 
+class NotReturned(Failed):
+    """Somebody decided that the repair ends in another way."""
+
+
 def tell(world: World, plane: Plane, *, auto: bool) -> None:
     """Play it to the end. Raises `Failed` if the node did not return, saying what is missing."""
     _show_health(world, plane)
@@ -28,7 +32,9 @@ def tell(world: World, plane: Plane, *, auto: bool) -> None:
     if auto:
         time.sleep(READING_SECONDS)
         _approve(plane, repair)
-    ended = _follow(world, plane, repair["id"], node)
+    else:
+        screen.line("waiting for somebody's decision; Ctrl-C stops everything")
+    ended = _follow(world, plane, repair["id"], auto=auto)
     _conclude(world, plane, ended)
 
 
@@ -85,23 +91,38 @@ def _approve(plane: Plane, repair: dict[str, Any]) -> None:
     screen.block(plane.cli(*_approve_words(repair), "--yes"))
 
 
-def _follow(world: World, plane: Plane, repair_id: str, node: str) -> dict[str, Any]:
+def _follow(world: World, plane: Plane, repair_id: str, *, auto: bool) -> dict[str, Any]:
     screen.step("What happens")
-    seen, shown, help_said = 0, "", False
+    repair: dict[str, Any] = plane.get(f"repairs/{repair_id}")
+    seen = max((event["number"] for event in repair["timeline"] if event["to_state"] == "proposed"), default=0)
+    shown, asked = "", False
     while True:
         progress = plane.get(f"repairs/{repair_id}/progress", after=seen, wait=1)
         for event in progress["events"]:
             seen = event["number"]
             screen.event(event)
-        glance = world.glance(node)
-        if glance != shown:
-            shown = glance
-            screen.line(f"{'':>12}  scheduler: {glance}")
+        shown = _glance(world, repair["node"], shown)
         if not progress["open"]:
-            found: dict[str, Any] = plane.get(f"repairs/{repair_id}")
-            return found
-        if progress["state"] == "needs-help" and not help_said:
-            raise Failed(f"the repair needs a person: {plane.get(f'repairs/{repair_id}')['attention']}")
+            break
+        if progress["state"] == "needs-help" and not asked:
+            asked = True
+            _ask_for_help(plane.get(f"repairs/{repair_id}"), auto=auto)
+    ended: dict[str, Any] = plane.get(f"repairs/{repair_id}")
+    return ended
+
+
+def _glance(world: World, node: str, shown: str) -> str:
+    glance = world.glance(node)
+    if glance != shown:
+        screen.line(f"{'':>12}  scheduler: {glance}")
+    return glance
+
+
+def _ask_for_help(repair: dict[str, Any], *, auto: bool) -> None:
+    if auto:
+        raise Failed(f"the repair needs a person: {repair['attention']}")
+    screen.line(f"needs a person: {repair['attention']}")
+    screen.line(f"answers: .venv/bin/daytwo repairs show {repair['id']}")
 
 
 def _conclude(world: World, plane: Plane, repair: dict[str, Any]) -> None:
@@ -109,7 +130,7 @@ def _conclude(world: World, plane: Plane, repair: dict[str, Any]) -> None:
     screen.step(f"{node}: {repair['state']}")
     screen.table(screen.stamps({name: datetime.fromisoformat(at) for name, at in repair["stamps"].items()}))
     if repair["state"] != "succeeded":
-        raise Failed(f"the repair of {node} ended {repair['state']}: {repair['outcome']}")
+        raise NotReturned(f"the repair of {node} ended {repair['state']}: {repair['outcome']}")
     until(
         lambda: plane.get(f"nodes/{world.cluster}/{node}")["state"] == "healthy",
         seconds=SETTLE_SECONDS,
