@@ -28,9 +28,12 @@ def boot_id(path: Path = BOOT_ID) -> str:
 
 
 def dmi(folder: Path = DMI) -> dict[str, str]:
-    """Return the machine's identity as its firmware tells it. What cannot be read (no root, no firmware) is empty."""
+    """Return the machine's identity as its firmware tells it, without what cannot be read (no root, no firmware).
+
+    Left out, because an empty serial would equal that of every other machine without one.
+    """
     files = {"system_uuid": "product_uuid", "serial": "product_serial", "product": "product_name"}
-    return {name: _read(folder / file) for name, file in files.items()}
+    return {name: value for name, file in files.items() if (value := _read(folder / file))}
 
 
 def _read(path: Path) -> str:

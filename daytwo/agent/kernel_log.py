@@ -66,6 +66,9 @@ class _Reader(ABC):
         os.write(self._stop_write, b"x")
         if self._thread is not None:
             self._thread.join(1.0)
+        if self._thread is None or not self._thread.is_alive():
+            os.close(self._stop)
+            os.close(self._stop_write)
 
     @abstractmethod
     def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
