@@ -107,18 +107,25 @@ class _Reader(ABC):
 
 
 class KmsgLog(_Reader):
-    """/dev/kmsg: the ring of this boot, then what comes. The position is the kernel's sequence number."""
+    """/dev/kmsg: the ring of this boot, then what comes. The position is the kernel's sequence number.
 
-    def __init__(self, *, clock: Clock, wake: Callable[[], None], path: Path = KMSG) -> None:
+    `shared` is for tests that let one kernel stand for several nodes and boots: what was printed before the node's first
+    start is not its own, and its position outlives its boots.
+    """
+
+    def __init__(self, *, clock: Clock, wake: Callable[[], None], path: Path = KMSG, shared: bool = False) -> None:
         super().__init__(path, clock=clock, wake=wake)
+        self._shared = shared
         self._taken: int | None = None
 
     def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
-        self._taken = position[0] if position and same_boot else None
+        self._taken = position[0] if position and (same_boot or self._shared) else None
 
     def _read(self) -> None:
         device = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
+            if self._shared and self._taken is None:
+                os.lseek(device, 0, os.SEEK_END)
             self._note()
             while not self._stopping:
                 self._read_record(device)

@@ -183,14 +183,14 @@ def _seconds(value: str) -> float:
 
 def _kernel_log(source: str, clock: SystemClock, wake: Callable[[], None]) -> KmsgLog | FileLog:
     if source == "kmsg":
-        return KmsgLog(clock=clock, wake=wake)
+        return KmsgLog(clock=clock, wake=wake, shared=BOOT_ID_FILE in os.environ)
     return FileLog(Path(source.removeprefix("file:")), clock=clock, wake=wake)
 
 
 def _settings(options: argparse.Namespace) -> AgentSettings:
     return AgentSettings(
         node=options.node,
-        # A machine that plays several nodes cannot boot for one of them: a test gives that node's boot id in a file.
+        # A machine that plays several nodes does not boot for one of them: a test gives that node's boot id in a file.
         boot_id=boot_id(Path(os.environ.get(BOOT_ID_FILE, BOOT_ID))),
         identity=dmi(),
         expected_gpus=options.expect_gpus,

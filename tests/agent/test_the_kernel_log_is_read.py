@@ -51,8 +51,10 @@ def opened() -> Iterator[list[Log]]:
         log.close()
 
 
-def read_kmsg(opened: list[Log], position: tuple[int, ...] | None = None, *, same_boot: bool = True) -> Reading:
-    log = KmsgLog(clock=SystemClock(), wake=lambda: None)
+def read_kmsg(
+    opened: list[Log], position: tuple[int, ...] | None = None, *, same_boot: bool = True, shared: bool = False
+) -> Reading:
+    log = KmsgLog(clock=SystemClock(), wake=lambda: None, shared=shared)
     opened.append(log)
     log.start(position, same_boot=same_boot)
     return Reading(log)
@@ -95,6 +97,20 @@ def test_reading_goes_on_after_the_last_record_that_was_taken(opened: list[Log],
 def test_a_position_of_another_boot_is_not_used(opened: list[Log], mark: str) -> None:
     write_kmsg(mark)
     assert read_kmsg(opened, (10**12,), same_boot=False).until(mark).sequence < 10**12
+
+
+@needs_kmsg
+def test_a_kernel_that_stands_for_several_nodes_gives_none_the_past_of_another(opened: list[Log], mark: str) -> None:
+    write_kmsg(f"{mark} before")
+    reading = read_kmsg(opened, shared=True)
+    until(lambda: reading.log.status().readable)
+    write_kmsg(f"{mark} now")
+    position = reading.until(f"{mark} now").position
+    booted = read_kmsg(opened, position, same_boot=False, shared=True)
+    write_kmsg(f"{mark} later")
+    booted.until(f"{mark} later")
+    assert [text for text in reading.texts() + booted.texts() if mark in text][:1] == [f"{mark} now"]
+    assert f"{mark} now" not in booted.texts()
 
 
 @needs_kmsg
