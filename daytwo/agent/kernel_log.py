@@ -109,7 +109,7 @@ class _Reader(ABC):
 class KmsgLog(_Reader):
     """/dev/kmsg: the ring of this boot, then what comes. The position is the kernel's sequence number.
 
-    `shared` is for tests that let one kernel stand for several nodes and boots: what was printed before the node's first
+    `shared` is for tests that let one kernel stand for several nodes and boots: what was printed before a node's first
     start is not its own, and its position outlives its boots.
     """
 
