@@ -109,8 +109,8 @@ class _Reader(ABC):
 class KmsgLog(_Reader):
     """/dev/kmsg: the ring of this boot, then what comes. The position is the kernel's sequence number.
 
-    `shared` is for tests that let one kernel stand for several nodes and boots: what was printed before a node's first
-    start is not its own, and its position outlives its boots.
+    `shared` is for tests that let one kernel stand for several nodes and boots: what was printed before the
+    agent's first start in a boot is not of that boot.
     """
 
     def __init__(self, *, clock: Clock, wake: Callable[[], None], path: Path = KMSG, shared: bool = False) -> None:
@@ -119,7 +119,7 @@ class KmsgLog(_Reader):
         self._taken: int | None = None
 
     def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
-        self._taken = position[0] if position and (same_boot or self._shared) else None
+        self._taken = position[0] if position and same_boot else None
 
     def _read(self) -> None:
         device = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
