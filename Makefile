@@ -34,7 +34,10 @@ lint: setup-dev
 	@$(BIN)/lint-imports --no-logo
 
 bench: setup-dev
-	@$(BIN)/python -m bench $(ARGS)
+	@scripts/debian-packages.sh slurm || [ $$? -eq 3 ]
+	@failed=0; for program in bench/*.py; do \
+		echo "== $$program"; $(BIN)/python $$program || failed=1; \
+	done; exit $$failed
 
 clean:
 	rm -rf .venv .daytwo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

@@ -9,9 +9,10 @@ import httpx
 
 from daytwo.domain.errors import Failed
 from daytwo.lab.definition import CLUSTER
-from daytwo.lab.demo.plane import NO_TLS, Plane
+from daytwo.lab.demo.plane import NO_TLS, Plane, until
 
 FAULT: Final = "xid-79"
+REPORT_SECONDS: Final = 30.0
 
 
 class World(Protocol):
@@ -71,15 +72,19 @@ class SimulatedWorld:
         ]
 
     def break_node(self, node: str) -> str:
-        """Through the CLI, as a person would."""
+        """Through the CLI, as a person would; the line is what the node's agent reports of it."""
         self._here.cli("lab", "break", node, FAULT)
-        return "NVRM: Xid (PCI:…): 79, GPU has fallen off the bus."
+
+        def reported() -> str | None:
+            found = self._here.get("findings", node=node, fault=FAULT)["items"]
+            return str(found[0]["evidence"][-1]) if found else None
+
+        return str(until(reported, seconds=REPORT_SECONDS, what=f"the agent of {node} to report {FAULT}"))
 
     def glance(self, node: str) -> str:
         """The scheduler's states and reason."""
         found = self._get(f"/nodes/{node}")["nodes"][0]
-        held = f"  reserved by {', '.join(found['reservations'])}" if found["reservations"] else ""
-        return f"{'+'.join(found['states'])}{held}  {found['reason']}".rstrip()
+        return f"{'+'.join(found['states'])}  {found['reason']}".rstrip()
 
     def marks(self, node: str) -> list[str]:
         """Reservations, and a reason that names daytwo."""
