@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 
 from daytwo import settings as settings_module
@@ -55,15 +56,15 @@ async def serve(settings: Settings) -> None:
 
 def main() -> int:
     """Run the service of this installation; return the exit code."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn stops in order on a signal and raises it again afterwards, when there is nothing left to stop.
+        signal.signal(number, lambda *_: None)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         asyncio.run(serve(settings_module.load()))
     except DaytwoError as error:
         sys.stderr.write(f"service: {error}\n")
         return error.exit_code
-    except KeyboardInterrupt:
-        # uvicorn stops in order on SIGINT and raises the signal again afterwards.
-        return 130
     return 0
 
 

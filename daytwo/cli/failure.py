@@ -15,6 +15,12 @@ WHY = {
     "Stale": "It was changed after you looked at it. Nothing was done.",
     "Refused": "A rule of this installation forbids it. Nothing was done.",
     "BadInput": "The input breaks a rule. Nothing was done.",
+    "Unreachable": "What the command needs does not answer.",
+}
+NEXT = {
+    "NotFound": "list what there is, with the `list` or `status` command of the same noun",
+    "BadInput": "correct it and run the same command again",
+    "Unreachable": "start it, or say where it is: daytwo help environment",
 }
 
 
@@ -42,8 +48,8 @@ def from_problem(body: Mapping[str, Any], following: str) -> Failure:
     )
 
 
-def from_error(error: DaytwoError, following: str) -> Failure:
+def from_error(error: DaytwoError) -> Failure:
     """The failure that stands for one of our own errors, raised on this side of the socket."""
     kind = type(error).__name__
     why = WHY.get(kind, "Something that is needed for it did not work.")
-    return Failure(str(error), why=why, following=following, exit_code=error.exit_code)
+    return Failure(str(error), why=why, following=NEXT.get(kind, "daytwo help exit-codes"), exit_code=error.exit_code)

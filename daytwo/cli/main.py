@@ -98,7 +98,7 @@ def main() -> None:
 def _failed(error: DaytwoError, debug: bool) -> int:
     if debug:
         raise error
-    failure = from_error(error, "daytwo help exit-codes")
+    failure = from_error(error)
     failure.show()
     return failure.exit_code
 

@@ -11,7 +11,7 @@ def as_text(repair: Item) -> str:
     """The proposal first, because somebody may have to decide; then what happened so far."""
     parts = [_head(repair)]
     if repair["message"]:
-        parts.append(block(repair["message"]))
+        parts.append(_proposal(repair))
     parts += [
         _section("stamps", [f"{name}: {moment(at)}" for name, at in repair["stamps"].items()]),
         _section("timeline", [event_line(event) for event in repair["timeline"]]),
@@ -33,6 +33,12 @@ def block(text: str) -> str:
     """Several lines, cleaned, with their indentation kept."""
     lines = text.splitlines()
     return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + clean(line, limit=LONGEST_LINE) for line in lines)
+
+
+def _proposal(repair: Item) -> str:
+    shown = block(repair["message"])
+    # Its last line says how to approve it: only while that can be done does it stand without a caution.
+    return shown if repair["state"] == "proposed" else f"the last proposal was:\n{shown}"
 
 
 def _head(repair: Item) -> str:

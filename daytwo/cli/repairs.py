@@ -5,6 +5,7 @@ The commands import what they do when they run, so that `--help` stays light.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -24,19 +25,28 @@ COLUMNS = (
     Column("SAYS", lambda r: r["attention"] or r["outcome"] or r["title"]),
 )
 
-revision = click.option(
-    "--revision", type=click.IntRange(0), metavar="N", help="The revision you have read. Asked for on a terminal."
+ASKED = (
+    click.argument("repair"),
+    click.option(
+        "--revision", type=click.IntRange(0), metavar="N", help="The revision you have read. Asked for on a terminal."
+    ),
+    click.option("--yes", is_flag=True, help="Do not ask."),
+    click.option(
+        "--timeout",
+        type=options.Duration(),
+        default="60s",
+        show_default=True,
+        help="How long to wait for the decision to end.",
+    ),
+    click.option("--request-id", metavar="ID", help="Your own id: the same request sent twice is one decision."),
 )
-request_id = click.option(
-    "--request-id", metavar="ID", help="Your own id: the same request sent twice is one decision."
-)
-timeout = click.option(
-    "--timeout",
-    type=options.Duration(),
-    default="60s",
-    show_default=True,
-    help="How long to wait for the decision to end.",
-)
+
+
+def decision(command: Callable[..., int]) -> Callable[..., int]:
+    """What every decision takes: the repair, what was read of it, and how long to wait."""
+    for decorate in reversed(ASKED):
+        command = decorate(command)
+    return command
 
 
 @click.group()
@@ -52,7 +62,7 @@ def repairs() -> None:
 @options.page
 @options.output
 def list_repairs(form: str, everything: bool, **wanted: object) -> None:
-    """List repairs, newest first: those that are open, or all."""
+    """List repairs, newest first."""
     open_only = not everything and not wanted["state"]
     with connect() as service:
         page = service.get("/v1/repairs", open_only=open_only, **wanted)
@@ -63,7 +73,7 @@ def list_repairs(form: str, everything: bool, **wanted: object) -> None:
 @click.argument("repair")
 @options.output
 def show(repair: str, form: str) -> None:
-    """Show one repair: the proposal, how to answer it, and what happened so far."""
+    """Show the proposal and what happened so far."""
     from daytwo.cli.repair_text import as_text
 
     with connect() as service:
@@ -72,8 +82,7 @@ def show(repair: str, form: str) -> None:
 
 
 @repairs.command("approve")
-@click.argument("repair")
-@revision
+@decision
 @click.option("--action", metavar="ACTION", help="Another action than the proposed one.")
 @click.option(
     "--moment",
@@ -83,13 +92,8 @@ def show(repair: str, form: str) -> None:
     help="When work may be interrupted.",
 )
 @options.reason(required=False)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@timeout
-@request_id
-def approve(
-    repair: str, *, revision: int | None, yes: bool, timeout: int, request_id: str | None, **more: str | None
-) -> int:
-    """Approve a repair and wait until the decision is accepted or refused.
+def approve(repair: str, **given: Any) -> int:
+    """Approve a repair, and wait until that is accepted.
 
     With --revision, exactly what you have read is approved: when the proposal has changed since, nothing happens and
     the exit code is 5. Without it, on a terminal, the proposal is shown and you are asked.
@@ -97,34 +101,84 @@ def approve(
     \b
       daytwo repairs approve r-20261130-142100-x7k2q --revision 2
     """
-    return _decide("approve", repair, revision=revision, yes=yes, timeout=timeout, request_id=request_id, **more)
+    return _decide("approve", repair, **given)
 
 
 @repairs.command("dismiss")
-@click.argument("repair")
-@revision
+@decision
 @options.reason(required=True)
-@click.option(
-    "--snooze", "snooze_seconds", type=options.Duration(), metavar="TIME", help="Do not ask again for so long."
-)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@timeout
-@request_id
-def dismiss(
-    repair: str, *, revision: int | None, yes: bool, timeout: int, request_id: str | None, **more: str | int | None
-) -> int:
-    """Dismiss a repair: nothing is done to the node, and what keeps new work off it is lifted.
+@click.option("--snooze", "snooze_seconds", type=options.Duration(), metavar="TIME", help="Keep quiet for so long.")
+def dismiss(repair: str, **given: Any) -> int:
+    """Dismiss a repair: nothing is done to the node.
 
-    Takes back an approval too, as long as no work was interrupted.
+    What keeps new work off it is lifted. Takes back an approval too, as long as no work was interrupted.
     """
-    return _decide("dismiss", repair, revision=revision, yes=yes, timeout=timeout, request_id=request_id, **more)
+    return _decide("dismiss", repair, **given)
+
+
+@repairs.command("hold")
+@decision
+@options.reason(required=False)
+def hold(repair: str, **given: Any) -> int:
+    """Stop a repair where it is, until it is released."""
+    return _decide("hold", repair, **given)
+
+
+@repairs.command("release")
+@decision
+@options.reason(required=False)
+def release(repair: str, **given: Any) -> int:
+    """Let a held repair go on.
+
+    It is looked at again first.
+    """
+    return _decide("release", repair, **given)
+
+
+@repairs.command("retry")
+@decision
+@click.option("--action", metavar="ACTION", help="Another action than the last one; needs --reason.")
+@options.reason(required=False)
+def retry(repair: str, **given: Any) -> int:
+    """Needs help: act again, the same way or another."""
+    return _decide("retry", repair, **given)
+
+
+@repairs.command("return")
+@decision
+@options.reason(required=False)
+def return_(repair: str, **given: Any) -> int:
+    """Needs help: test the node, return it if it passes."""
+    return _decide("return-after-tests", repair, **given)
+
+
+@repairs.command("remove")
+@decision
+@options.reason(required=True)
+def remove(repair: str, **given: Any) -> int:
+    """Needs help: take the node out for good.
+
+    It stays drained.
+    """
+    return _decide("remove", repair, **given)
+
+
+@repairs.command("hand-over")
+@decision
+@options.reason(required=True)
+def hand_over(repair: str, **given: Any) -> int:
+    """Needs help: it becomes yours, marks and all."""
+    return _decide("hand-over", repair, **given)
 
 
 @repairs.command("watch")
 @click.argument("repair")
 @click.option("--timeout", type=options.Duration(), help="Give up after so long, with exit code 6.")
 def watch(repair: str, timeout: int | None) -> int:
-    """Follow a repair to its end: exit 0 when it succeeded, 1 when it ended otherwise."""
+    """Follow a repair to its end.
+
+    Exit code 0 when it succeeded, 1 when it ended otherwise.
+    """
     from daytwo.cli.watching import follow
 
     with connect() as service:

@@ -13,15 +13,15 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from pydantic import Field
-from sqlalchemy import update
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from daytwo.domain.errors import BadInput, NotFound, Stale
 from daytwo.domain.ids import new_id
 from daytwo.domain.vocabulary import Action, Channel, Decision, DecisionKind, DecisionStatus, Frozen, Moment
+from daytwo.repairs import touch
 from daytwo.store import audit
 from daytwo.store.engine import Store
-from daytwo.store.tables import DecisionRow, NodeRow, RepairRow
+from daytwo.store.tables import DecisionRow, RepairRow
 
 log = logging.getLogger(__name__)
 
@@ -147,16 +147,10 @@ def _record(
 ) -> DecisionRow:
     row = DecisionRow(id=new_id("d", now), at=now, **_content(asker, request))
     session.add(row)
-    mark_due(session, repair.cluster, repair.node)
+    touch(session, repair.cluster, repair.node)
     data = {"decision": row.id, "revision": row.revision, "action": row.action, "reason": row.reason}
     audit.append(session, asker.actor, row.kind, repair.id, data=data | {"channel": row.channel}, now=now)
     return row
-
-
-def mark_due(session: Session, cluster: str, node: str) -> None:
-    """Ask the reconciler to look at a node, inside the caller's transaction."""
-    statement = update(NodeRow).where(col(NodeRow.cluster) == cluster, col(NodeRow.name) == node)
-    session.execute(statement.values(due=NodeRow.due + 1))
 
 
 def _content(asker: Identity, request: DecisionRequest) -> dict[str, Any]:

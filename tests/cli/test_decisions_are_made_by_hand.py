@@ -101,6 +101,22 @@ def test_a_dismissal_carries_reason_and_snooze(cli: Cli, fleet: Store) -> None:
     assert (done.code, row.kind, row.reason, row.snooze_seconds) == (0, "dismiss", "known", 7 * 86400)
 
 
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("hold", "hold"),
+        ("release", "release"),
+        ("retry", "retry"),
+        ("return", "return-after-tests"),
+        ("remove", "remove"),
+        ("hand-over", "hand-over"),
+    ],
+)
+def test_every_kind_of_decision_has_a_command(cli: Cli, fleet: Store, command: str, kind: str) -> None:
+    done = cli("repairs", command, REPAIR, "--revision", "2", "--reason", "seen")
+    assert (done.code, [row.kind for row in decisions(fleet)]) == (0, [kind])
+
+
 @pytest.mark.parametrize(("state", "code"), [("succeeded", 0), ("dismissed", 1), ("removed", 1), ("auto-resolved", 1)])
 def test_watching_ends_with_the_repair(cli: Cli, fleet: Store, state: str, code: int) -> None:
     with fleet.write() as session:
@@ -108,7 +124,7 @@ def test_watching_ends_with_the_repair(cli: Cli, fleet: Store, state: str, code:
     keep(fleet, an_event(1), an_event(2, event="acted", to_state="verifying"))
     done = cli("repairs", "watch", REPAIR)
     assert done.code == code
-    assert [line for line in done.out.splitlines() if "acted → verifying" in line or line == f"{state}: as said"]
+    assert ("acted → verifying" in done.out, done.out.splitlines()[-1]) == (True, f"{state}: as said")
 
 
 def test_watching_an_open_repair_times_out(cli: Cli) -> None:

@@ -1,0 +1,54 @@
+"""The service as a process of its own, with no Temporal anywhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daytwo.store.engine import Store
+from tests.rows import REPAIR, a_cluster, a_node, a_repair, keep
+from tests.service.conftest import connected
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "workers.service"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "DAYTWO_STATE_DIR": str(tmp_path), "TEMPORAL_ADDRESS": "127.0.0.1:1"}
+
+
+@pytest.fixture
+def process(tmp_path: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(COMMAND, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL) as running:
+        give_up = time.monotonic() + 30
+        while not (tmp_path / "service.sock").exists() and time.monotonic() < give_up:
+            time.sleep(0.05)
+        yield running
+        running.kill()
+
+
+def test_it_keeps_decisions_without_temporal_and_stops_in_order(
+    process: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    store = Store(f"sqlite:///{tmp_path}/daytwo.db")
+    keep(store, a_cluster(), a_node(), a_repair())
+    store.close()
+    body = {"request_id": "cli-00000001", "repair_id": REPAIR, "revision": 2, "kind": "approve"}
+    with connected(tmp_path / "service.sock") as http:
+        made = http.post("/v1/decisions", json=body)
+    process.send_signal(signal.SIGTERM)
+    assert (made.status_code, process.wait(20)) == (202, 0)
+
+
+def test_a_second_one_says_that_there_is_one(process: subprocess.Popen[bytes], environment: dict[str, str]) -> None:
+    second = subprocess.run(COMMAND, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (second.returncode, process.poll()) == (4, None)
+    assert "another service is already listening" in second.stderr
