@@ -1,195 +1,28 @@
-"""`daytwo repairs`: what is proposed, what was decided, what is done.
-
-The commands import what they do when they run, so that `--help` stays light.
-"""
+"""`daytwo repairs`: what is proposed, what was decided, what is done. A table only: `--help` loads no command."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import click
 
-from daytwo.cli import options, output
-from daytwo.cli.client import connect
-from daytwo.cli.output import Column, since
+from daytwo.cli.lazy import LazyGroup
 
-COLUMNS = (
-    Column("REPAIR", lambda r: r["id"]),
-    Column("NODE", lambda r: f"{r['cluster']}/{r['node']}"),
-    Column("STATE", lambda r: r["state"], state=True),
-    Column("SINCE", lambda r: since(r["state_since"])),
-    Column("REV", lambda r: r["revision"]),
-    Column("ACTION", lambda r: r["action"]),
-    Column("FAULT", lambda r: r["fault"]),
-    Column("SAYS", lambda r: r["attention"] or r["outcome"] or r["title"]),
-)
-
-ASKED = (
-    click.argument("repair"),
-    click.option(
-        "--revision", type=click.IntRange(0), metavar="N", help="The revision you have read. Asked for on a terminal."
-    ),
-    click.option("--yes", is_flag=True, help="Do not ask."),
-    click.option(
-        "--timeout",
-        type=options.Duration(),
-        default="60s",
-        show_default=True,
-        help="How long to wait for the decision to end.",
-    ),
-    click.option("--request-id", metavar="ID", help="Your own id: the same request sent twice is one decision."),
-)
+_READ = "daytwo.cli.repairs_read"
+_DECIDE = "daytwo.cli.repairs_decide"
+TABLE = {
+    "list": (f"{_READ}:list_repairs", "List repairs, newest first."),
+    "show": (f"{_READ}:show", "Show the proposal and what happened so far."),
+    "watch": (f"{_READ}:watch", "Follow a repair to its end."),
+    "approve": (f"{_DECIDE}:approve", "Approve a repair, and wait until that is accepted."),
+    "dismiss": (f"{_DECIDE}:dismiss", "Dismiss a repair: nothing is done to the node."),
+    "hold": (f"{_DECIDE}:hold", "Stop a repair where it is, until it is released."),
+    "release": (f"{_DECIDE}:release", "Let a held repair go on."),
+    "retry": (f"{_DECIDE}:retry", "Needs help: act again, the same way or another."),
+    "return": (f"{_DECIDE}:return_", "Needs help: test the node, return it if it passes."),
+    "remove": (f"{_DECIDE}:remove", "Needs help: take the node out for good."),
+    "hand-over": (f"{_DECIDE}:hand_over", "Needs help: it becomes yours, marks and all."),
+}
 
 
-def decision(command: Callable[..., int]) -> Callable[..., int]:
-    """What every decision takes: the repair, what was read of it, and how long to wait."""
-    for decorate in reversed(ASKED):
-        command = decorate(command)
-    return command
-
-
-@click.group()
+@click.group(cls=LazyGroup, table=TABLE)
 def repairs() -> None:
     """What is proposed, decided and done."""
-
-
-@repairs.command("list")
-@click.option("--all", "everything", is_flag=True, help="Also repairs that have ended.")
-@options.states("Only repairs in this state, such as proposed or needs-help.")
-@options.cluster
-@options.node
-@options.page
-@options.output
-def list_repairs(form: str, everything: bool, **wanted: object) -> None:
-    """List repairs, newest first."""
-    open_only = not everything and not wanted["state"]
-    with connect() as service:
-        page = service.get("/v1/repairs", open_only=open_only, **wanted)
-    output.show_list(page, form, COLUMNS, lambda repair: str(repair["id"]))
-
-
-@repairs.command("show")
-@click.argument("repair")
-@options.output
-def show(repair: str, form: str) -> None:
-    """Show the proposal and what happened so far."""
-    from daytwo.cli.repair_text import as_text
-
-    with connect() as service:
-        found = service.get(f"/v1/repairs/{repair}")
-    output.show_one(found, form, as_text, repair)
-
-
-@repairs.command("approve")
-@decision
-@click.option("--action", metavar="ACTION", help="Another action than the proposed one.")
-@click.option(
-    "--moment",
-    type=click.Choice(["now", "when-idle", "next-checkpoint"]),
-    default="now",
-    show_default=True,
-    help="When work may be interrupted.",
-)
-@options.reason(required=False)
-def approve(repair: str, **given: Any) -> int:
-    """Approve a repair, and wait until that is accepted.
-
-    With --revision, exactly what you have read is approved: when the proposal has changed since, nothing happens and
-    the exit code is 5. Without it, on a terminal, the proposal is shown and you are asked.
-
-    \b
-      daytwo repairs approve r-20261130-142100-x7k2q --revision 2
-    """
-    return _decide("approve", repair, **given)
-
-
-@repairs.command("dismiss")
-@decision
-@options.reason(required=True)
-@click.option("--snooze", "snooze_seconds", type=options.Duration(), metavar="TIME", help="Keep quiet for so long.")
-def dismiss(repair: str, **given: Any) -> int:
-    """Dismiss a repair: nothing is done to the node.
-
-    What keeps new work off it is lifted. Takes back an approval too, as long as no work was interrupted.
-    """
-    return _decide("dismiss", repair, **given)
-
-
-@repairs.command("hold")
-@decision
-@options.reason(required=False)
-def hold(repair: str, **given: Any) -> int:
-    """Stop a repair where it is, until it is released."""
-    return _decide("hold", repair, **given)
-
-
-@repairs.command("release")
-@decision
-@options.reason(required=False)
-def release(repair: str, **given: Any) -> int:
-    """Let a held repair go on.
-
-    It is looked at again first.
-    """
-    return _decide("release", repair, **given)
-
-
-@repairs.command("retry")
-@decision
-@click.option("--action", metavar="ACTION", help="Another action than the last one; needs --reason.")
-@options.reason(required=False)
-def retry(repair: str, **given: Any) -> int:
-    """Needs help: act again, the same way or another."""
-    return _decide("retry", repair, **given)
-
-
-@repairs.command("return")
-@decision
-@options.reason(required=False)
-def return_(repair: str, **given: Any) -> int:
-    """Needs help: test the node, return it if it passes."""
-    return _decide("return-after-tests", repair, **given)
-
-
-@repairs.command("remove")
-@decision
-@options.reason(required=True)
-def remove(repair: str, **given: Any) -> int:
-    """Needs help: take the node out for good.
-
-    It stays drained.
-    """
-    return _decide("remove", repair, **given)
-
-
-@repairs.command("hand-over")
-@decision
-@options.reason(required=True)
-def hand_over(repair: str, **given: Any) -> int:
-    """Needs help: it becomes yours, marks and all."""
-    return _decide("hand-over", repair, **given)
-
-
-@repairs.command("watch")
-@click.argument("repair")
-@click.option("--timeout", type=options.Duration(), help="Give up after so long, with exit code 6.")
-def watch(repair: str, timeout: int | None) -> int:
-    """Follow a repair to its end.
-
-    Exit code 0 when it succeeded, 1 when it ended otherwise.
-    """
-    from daytwo.cli.watching import follow
-
-    with connect() as service:
-        return follow(service, repair, timeout)
-
-
-def _decide(
-    kind: str, repair: str, *, revision: int | None, yes: bool, timeout: int, request_id: str | None, **more: Any
-) -> int:
-    from daytwo.cli.deciding import Wish, decide, revision_on_screen
-
-    with connect() as service:
-        number = revision_on_screen(service, repair, yes=yes) if revision is None else revision
-        return decide(service, Wish(kind, repair, number, request_id=request_id, more=more), timeout)

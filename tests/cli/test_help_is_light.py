@@ -12,6 +12,7 @@ import pytest
 from daytwo.cli import exit_codes
 from daytwo.cli.lazy import LazyGroup
 from daytwo.cli.main import root
+from daytwo.cli.repairs import repairs
 
 ROOT = Path(__file__).parents[2]
 HEAVY = (
@@ -93,6 +94,14 @@ def test_the_table_of_the_front_page_holds_every_command() -> None:
         "audit",
         "lab",
     } <= set(root.table)
+
+
+@pytest.mark.parametrize("name", repairs.list_commands(click.Context(repairs)))
+def test_a_table_says_what_the_command_says(name: str) -> None:
+    command = repairs.get_command(click.Context(repairs), name)
+    assert command is not None
+    assert isinstance(repairs, LazyGroup)
+    assert command.get_short_help_str(200) == repairs.table[name][1]
 
 
 def test_the_reference_names_every_command() -> None:
