@@ -57,25 +57,45 @@ class Ledger:
         behind another act of the node; `Foreign`, `Unclear` or `Failed` when a person is needed.
         """
         row = await asyncio.to_thread(self._intend, key, driver, act, guard)
+        if row is None:
+            await self._resolve_another(act, guard)
+            raise NotYet(f"{act.node}: the act before this one is resolved only now", 0.1)
+        return await self._go_on(row, guard)
+
+    async def _go_on(self, row: IntentRow, guard: Guard | None) -> Look:
         if row.state == "proven":
             return Look(outcome=Outcome.DONE, proof=row.proof)
         if row.state == "failed":
             raise _failure(row)
         if row.state == "intended":
             await self._send(row, guard)
-        return await self._judge(key)
+        return await self._judge(row.id)
+
+    async def _resolve_another(self, act: Act, guard: Guard | None) -> None:
+        """Go on with what is unresolved on the node, if it is this repair's: nobody else may ask for it any more."""
+        row = await asyncio.to_thread(self._in_the_way, act)
+        if row is None:
+            return
+        if row.repair_id != act.mark.repair_id:
+            raise NotYet(f"{act.node}: an act of repair {row.repair_id} is not resolved yet", LOOK_AGAIN_SECONDS)
+        await self._go_on(row, guard)
+
+    def _in_the_way(self, act: Act) -> IntentRow | None:
+        with self._store.read() as session:
+            return session.exec(select(IntentRow).where(IntentRow.open_node == f"{act.cluster}/{act.node}")).first()
 
     async def carry_on(self, repair_id: str) -> None:
         """Resolve what is unresolved of a repair, also where its target is gone by now. Raises as `carry_out` does."""
         for row in await asyncio.to_thread(self._unresolved, repair_id):
-            await self.carry_out(row.id, row.driver, Act.model_validate(row.act))
+            await self._go_on(row, None)
 
     def _unresolved(self, repair_id: str) -> list[IntentRow]:
         with self._store.read() as session:
             unresolved = (col(IntentRow.repair_id) == repair_id, col(IntentRow.open_node).is_not(None))
             return list(session.exec(select(IntentRow).where(*unresolved)))
 
-    def _intend(self, key: str, driver: str, act: Act, guard: Guard | None) -> IntentRow:
+    def _intend(self, key: str, driver: str, act: Act, guard: Guard | None) -> IntentRow | None:
+        """The row of this act; `None` while another act of the node is unresolved."""
         try:
             with self._store.write() as session:
                 if guard:
@@ -87,7 +107,7 @@ class Ledger:
                     session.flush()
                 return row
         except IntegrityError:
-            raise NotYet(f"{act.node}: another act on this node is not resolved yet", LOOK_AGAIN_SECONDS) from None
+            return None
 
     async def _send(self, row: IntentRow, guard: Guard | None) -> None:
         act, target = Act.model_validate(row.act), self._targets[row.driver]

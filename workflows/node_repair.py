@@ -55,6 +55,7 @@ class NodeRepair:
     def __init__(self, run: x.Run) -> None:
         self._run = run
         self._nudged = False
+        self._cancel_heeded = False
         self._verdict: x.Verdict | None = None
         self._text = ""
 
@@ -134,13 +135,13 @@ class NodeRepair:
         }
         self._text = ""
         try:
-            event = await steps[self._run.state]()
+            event = await (self._cancelled() if self._is_newly_cancelled() else steps[self._run.state]())
         except Interrupted as word:
             event = word.event
         except ActivityError as error:
-            event = await self._cancelled() if is_cancelled_exception(error) else self._stuck(_why(error))
+            event = None if is_cancelled_exception(error) else self._stuck(_why(error))
         except (asyncio.CancelledError, CancelledError):
-            event = await self._cancelled()
+            event = None  # the next turn sees the request itself
         if event is Event.DISMISSED:
             event = await self._take_back()
         if event is not None:
@@ -277,8 +278,13 @@ class NodeRepair:
             return self._stuck(f"dismissed ({text}), but our marks could not be lifted: {_why(error)}")
         return self._say(Event.DISMISSED, text)
 
+    def _is_newly_cancelled(self) -> bool:
+        # An activity that ends well although it was cancelled swallows the request, so it is asked for here.
+        return workflow.cancellation_reason() is not None and not self._cancel_heeded
+
     async def _cancelled(self) -> Event:
         """Temporal's own cancel takes the repair back while that is possible, and asks a person when it is not."""
+        self._cancel_heeded = True
         self._text = "cancelled in Temporal"
         if after(self._run.state, Event.DISMISSED) and not self._run.interrupted:
             return Event.DISMISSED

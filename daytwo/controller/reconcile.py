@@ -74,6 +74,7 @@ class Reconciler:
         *,
         guard: Guard,
         now: Callable[[], datetime],
+        sweep: timedelta = SWEEP,
     ) -> None:
         self._store = store
         self._adapters = adapters
@@ -82,13 +83,14 @@ class Reconciler:
         self._delivery = TemporalDelivery(store, temporal)
         self._guard = guard
         self._now = now
+        self._sweep = sweep
         self._again: dict[NodeKey, datetime] = {}
         self._swept: datetime | None = None
 
     async def step(self) -> int:
         """Look at what is due now; returns how many nodes were looked at."""
         now = self._now()
-        sweep = self._swept is None or now >= self._swept + SWEEP
+        sweep = self._swept is None or now >= self._swept + self._sweep
         nodes = await asyncio.to_thread(self._due, now, sweep)
         for start in range(0, len(nodes), AT_ONCE):
             await asyncio.gather(*(self._look_safely(node) for node in nodes[start : start + AT_ONCE]))

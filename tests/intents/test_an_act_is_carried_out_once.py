@@ -209,9 +209,32 @@ async def test_a_node_has_one_unresolved_act(ledger: Ledger, target: Switchboard
     target.works, target.hangs = False, True
     with pytest.raises(NotYet):
         await ledger.carry_out("k", "files", an_act())
-    with pytest.raises(NotYet, match="another act"):
+    with pytest.raises(NotYet, match="drain is under way"):
         await ledger.carry_out("other", "files", an_act(ActKind.REBOOT))
     assert target.sent() == ["drain"]
+
+
+async def test_an_act_left_unresolved_by_its_own_repair_is_resolved_by_the_next_one(
+    ledger: Ledger, target: Switchboard
+) -> None:
+    target.works, target.hangs = False, True
+    with pytest.raises(NotYet):
+        await ledger.carry_out("k", "files", an_act())
+    target.file(an_act()).touch()  # it came true when nobody asked
+    target.works = True
+    with pytest.raises(NotYet, match="resolved only now"):
+        await ledger.carry_out("other", "files", an_act(ActKind.REBOOT))
+    assert (await ledger.carry_out("other", "files", an_act(ActKind.REBOOT))).outcome is Outcome.DONE
+    assert target.sent() == ["drain", "reboot"]
+
+
+async def test_an_act_of_another_repair_is_waited_for(ledger: Ledger, target: Switchboard) -> None:
+    target.works, target.hangs = False, True
+    with pytest.raises(NotYet):
+        await ledger.carry_out("k", "files", an_act())
+    theirs = an_act(ActKind.REBOOT).model_copy(update={"mark": Mark(repair_id="r-other", text="")})
+    with pytest.raises(NotYet, match=f"an act of repair {REPAIR}"):
+        await ledger.carry_out("other", "files", theirs)
 
 
 async def test_what_is_given_up_no_longer_locks_the_node(ledger: Ledger, target: Switchboard) -> None:

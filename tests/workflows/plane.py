@@ -13,9 +13,9 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,7 +46,7 @@ LEAD = Identity(actor="cli:ann", channel=Channel.CLI, verified=True)
 OPERATOR = Identity(actor="cli:oli", channel=Channel.CLI, verified=True)
 NOBODY = Identity(actor="cli:eve", channel=Channel.CLI, verified=True)
 NODES = 60
-SPEED = 600.0
+SPEED = 300.0
 
 
 @dataclass
@@ -58,17 +58,17 @@ class Plane:
     settings: Settings
     lab: LabClient
     gateway_url: str
-    free: Iterator[str]
+    free: list[str]
     reconciler: Reconciler
     problems: list[BaseException] = field(default_factory=list)
 
     def take(self) -> str:
         """A node that nobody has touched."""
-        return next(self.free)
+        return self.free.pop(0)
 
     async def broken(self, fault: str = "xid-79", **options: Any) -> str:
         """Break a fresh node and return it."""
-        node = self.take()
+        node = options.pop("node", None) or self.take()
         await asyncio.to_thread(self.lab.break_node, node, fault, **options)
         return node
 
@@ -143,14 +143,34 @@ class Plane:
             ).all()
         return [(row.kind, row.state) for row in rows]
 
+    def ask_lab(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        """Speak to the fleet itself, past daytwo."""
+        transport = httpx.HTTPTransport(uds=str(self.settings.state_dir / "lab.sock"))
+        with httpx.Client(transport=transport, base_url="http://lab", timeout=10) as client:
+            answer = client.request(method, path, json=body)
+        assert answer.is_success, answer.text
+        return answer.json()
+
     def acts(self, node: str, kind: str) -> int:
-        """How often the fleet itself was told to do `kind` to a node."""
-        return sum(act["kind"] == kind and act["node"] == node for act in self.lab._call("GET", "/acts")["acts"])
+        """How often the fleet itself was told by daytwo to do `kind` to a node, and did."""
+        orders = [entry["order"] for entry in self.ask_lab("GET", "/acts/log") if entry["result"] == "done"]
+        return sum(o["kind"] == kind and o["node"] == node and bool(o["repair_id"]) for o in orders)
+
+    def by_hand(self, node: str, kind: str, **more: Any) -> None:
+        """Do something to a node as somebody else does."""
+        self.ask_lab("POST", "/acts", {"kind": kind, "node": node, "by": "bob", **more})
 
     def scheduler_states(self, node: str) -> set[str]:
         """The scheduler's words for a node, from the fleet itself."""
-        found = next(n for n in self.lab.status()["nodes"] if n["node"] == node)
-        return set(found["states"])
+        return set(self.ask_lab("GET", f"/nodes/{node}")["nodes"][0]["states"])
+
+    def busy(self) -> str:
+        """A node that nobody has touched, with the job on it that has longest to run."""
+        rows = [row for row in self.ask_lab("GET", "/jobs")["jobs"] if row["state"] == "RUNNING"]
+        rows.sort(key=lambda row: row["time_limit_seconds"] - row["elapsed_seconds"])
+        node: str = next(node for row in reversed(rows) for node in row["nodes"] if node in self.free)
+        self.free.remove(node)
+        return node
 
     def story(self, node: str) -> str:
         """Everything that helps when a test fails."""
@@ -182,6 +202,12 @@ class Plane:
         with contextlib.suppress(Exception):  # what is not delivered now is delivered by the reconciler
             await delivery.deliver(made.id)
         return made.id
+
+    async def approved(self, node: str, **more: Any) -> None:
+        """Approve what is proposed, and see it accepted."""
+        await self.proposed(node)
+        row = await self.ended(await self.decide(node, DecisionKind.APPROVE, **more))
+        assert row.status == "accepted", row.status_reason
 
     async def ended(self, decision_id: str, seconds: float = 20.0) -> DecisionRow:
         """Wait until a decision is accepted, refused or void."""
@@ -219,9 +245,10 @@ async def a_plane(root: Path, client: Client, *, nodes: int = NODES) -> AsyncIte
             temporal,
             guard=lambda session: None,
             now=lambda: datetime.now(UTC),
+            sweep=timedelta(seconds=3),
         )
         lab = LabClient(str(root / "lab.sock"))
-        plane = Plane(store, client, settings, lab, settings.gateway_url, iter(node_names(nodes)), reconciler)
+        plane = Plane(store, client, settings, lab, settings.gateway_url, list(node_names(nodes)), reconciler)
         async with a_worker(plane):
             loops = [asyncio.create_task(_reconcile(plane)), asyncio.create_task(_watch(plane, adapters))]
             yield plane
