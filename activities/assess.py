@@ -19,7 +19,7 @@ from daytwo.domain.proposal import Proposal, build_proposal, has_grown
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Verdict, triage
-from daytwo.domain.vocabulary import Action, FindingStatus, State, Workload
+from daytwo.domain.vocabulary import Action, FindingStatus, Workload
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.situations import load_situation, node_row
 from daytwo.store.tables import FindingRow
@@ -44,15 +44,15 @@ class AssessActivities:
     """The activity `assess`."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
 
     @implements(do.ASSESS)
     async def assess(self, arg: AssessInput) -> Assessment:
         """Look at the node as it is now; raises nothing for a scheduler that is away: that is `unknown`."""
-        cluster = await self._world.cluster(arg.ref)
+        cluster = await self.world.cluster(arg.ref)
         answer = facts, workloads = await self._ask_scheduler(cluster, arg.ref.node)
-        now = self._world.now()
-        seen = await self._world.read(lambda s: _look(s, arg, cluster, answer, now))
+        now = self.world.now()
+        seen = await self.world.read(lambda s: _look(s, arg, cluster, answer, now))
         assessed = _answer(arg, seen, cluster.definition.policy, now)
         about = {"marks": _marks(arg, facts), "booted": _booted(arg, seen.situation), "idle": _idle(facts, workloads)}
         if facts is None and arg.proposal is not None:

@@ -32,22 +32,22 @@ class AuthoriseActivities:
     """The activities `authorise` and `write-claim`."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
 
     @implements(do.AUTHORISE)
     async def authorise(self, arg: AuthoriseInput) -> Verdict:
         """Say whether a decision takes effect; unless it must wait, the answer is on its row when this returns."""
-        cluster = await self._world.cluster(arg.ref)
-        now = self._world.now()
-        return await self._world.write(lambda s: _judge_and_write(s, arg, cluster, now))
+        cluster = await self.world.cluster(arg.ref)
+        now = self.world.now()
+        return await self.world.write(lambda s: _judge_and_write(s, arg, cluster, now))
 
     @implements(do.WRITE_CLAIM)
     async def write_claim(self, arg: WriteClaimInput) -> ClaimWritten:
         """Write the row of a claim made in the Temporal UI: identity claimed, not proven; none if it lacks a thing."""
         if problem := _claim_problem(arg):
             return ClaimWritten(problem=problem)
-        now = self._world.now()
-        return ClaimWritten(decision_id=await self._world.write(lambda s: _write_claim(s, arg, now)))
+        now = self.world.now()
+        return ClaimWritten(decision_id=await self.world.write(lambda s: _write_claim(s, arg, now)))
 
 
 def _judge_and_write(session: Session, arg: AuthoriseInput, cluster: Cluster, now: datetime) -> Verdict:

@@ -5,16 +5,26 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.signatures import Signature
-from daytwo.domain.errors import DaytwoError, NotYet
+from activities.world import World
+from daytwo.domain.errors import DaytwoError, NotYet, TryAgain
+from daytwo.domain.exchange import StepInput
 
 I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
 O = TypeVar("O")  # noqa: E741
+
+
+class HasWorld(Protocol):
+    """A group of activities: what they share is the world."""
+
+    world: World
+
+
 Method = Callable[[Any, I], Awaitable[O]]
 
 
@@ -24,10 +34,12 @@ def implements(signature: Signature[I, O]) -> Callable[[Method[I, O]], Method[I,
     def wrap(method: Method[I, O]) -> Method[I, O]:
         @activity.defn(name=signature.name)
         @functools.wraps(method)
-        async def run(self: Any, arg: I) -> O:
+        async def run(self: HasWorld, arg: I) -> O:
             try:
                 return await method(self, arg)
             except DaytwoError as error:
+                if isinstance(error, TryAgain) and isinstance(arg, StepInput):
+                    await self.world.say_waiting(arg.ref, str(error))
                 raise to_failure(error) from error
 
         return run

@@ -22,16 +22,16 @@ class HardwareActivities:
     """The activity `act`."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
 
     @implements(do.ACT)
     async def act(self, arg: StepInput) -> StepDone:
         """Carry the approved action out, once, and wait for its proof; `Failed` when the policy's time is over."""
-        cluster = await self._world.cluster(arg.ref)
+        cluster = await self.world.cluster(arg.ref)
         kind, driver = _driver(cluster, arg)
         act = await self._intended(arg, kind, driver)
         try:
-            look = await self._world.ledger.carry_out(intent_key(arg.ref.repair_id, arg.stage, act), driver, act)
+            look = await self.world.ledger.carry_out(intent_key(arg.ref.repair_id, arg.stage, act), driver, act)
         except NotYet as error:
             raise self._late(cluster, arg, error) from error
         return StepDone(text=f"{arg.action} is proven", proof=look.proof)
@@ -39,20 +39,20 @@ class HardwareActivities:
     async def _intended(self, arg: StepInput, kind: ActKind, driver: str) -> Act:
         """The act as it was first intended: what was true before it must not be read again after it."""
         act = Act(kind=kind, cluster=arg.ref.cluster, node=arg.ref.node, target=arg.ref.node, mark=mark_of(arg.ref))
-        row = await self._world.read(lambda s: s.get(IntentRow, intent_key(arg.ref.repair_id, arg.stage, act)))
+        row = await self.world.read(lambda s: s.get(IntentRow, intent_key(arg.ref.repair_id, arg.stage, act)))
         if row is not None:
             return Act.model_validate(row.act)
-        node = await self._world.read(lambda s: s.get(NodeRow, (arg.ref.cluster, arg.ref.node)))
+        node = await self.world.read(lambda s: s.get(NodeRow, (arg.ref.cluster, arg.ref.node)))
         known = act.model_copy(update={"baseline": {"boot_id": node.boot_id if node else None}})
         return await (await asyncio.to_thread(self._hardware, driver)).baseline(known)
 
     def _hardware(self, driver: str) -> Hardware:
         _, cluster, number = driver.split(":")
-        return self._world.adapters.cluster(cluster).hardware[int(number)]
+        return self.world.adapters.cluster(cluster).hardware[int(number)]
 
     def _late(self, cluster: Cluster, arg: StepInput, error: NotYet) -> Exception:
         limit = cluster.definition.policy.timing.boot_seconds
-        if (self._world.now() - arg.since).total_seconds() > limit:
+        if (self.world.now() - arg.since).total_seconds() > limit:
             return Failed(f"{arg.ref.node}: {arg.action} is not proven after {limit:.0f} s: {error}")
         return NotYet(str(error), PROOF_POLL_SECONDS)
 

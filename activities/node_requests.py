@@ -6,9 +6,6 @@ import asyncio
 from datetime import timedelta
 from typing import Any, Final
 
-from daytwo.domain.proposal import BOOTS
-from daytwo.domain.seams import NodeFacts
-from daytwo.domain.verification import Evidence, Verification, judge, plan
 from sqlmodel import Session, col, select
 
 from activities import signatures as do
@@ -20,6 +17,9 @@ from daytwo.adapters import Cluster
 from daytwo.domain.errors import NotYet, TryAgain
 from daytwo.domain.exchange import StepInput, Verified
 from daytwo.domain.ids import new_id
+from daytwo.domain.proposal import BOOTS
+from daytwo.domain.seams import NodeFacts
+from daytwo.domain.verification import Evidence, Verification, judge, plan
 from daytwo.store.situations import node_row
 from daytwo.store.tables import CheckResultRow, CheckRunRow, FindingRow, NodeRequestRow, NodeRow
 
@@ -34,13 +34,13 @@ class VerifyActivities:
     """The activity `verify`."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
         self._scheduler = SchedulerActivities(world)
 
     @implements(do.VERIFY)
     async def verify(self, arg: StepInput) -> Verified:
         """Test the node for the fault that it had. The marks are written again first: a reboot may have lifted them."""
-        cluster = await self._world.cluster(arg.ref)
+        cluster = await self.world.cluster(arg.ref)
         await self._scheduler.mark(cluster, arg)
         self._wait_for_quiet(cluster, arg)
         answers = await self._ask(arg)
@@ -48,18 +48,18 @@ class VerifyActivities:
         if judged.wait_seconds and not self._is_late(cluster, arg):
             await asyncio.to_thread(self._forget, arg)
             raise NotYet(f"{arg.ref.node}: {judged.summary}", judged.wait_seconds)
-        return await self._world.write(lambda s: _write_run(s, arg, judged, self._world))
+        return await self.world.write(lambda s: _write_run(s, arg, judged, self.world))
 
     def _wait_for_quiet(self, cluster: Cluster, arg: StepInput) -> None:
         """The kernel log must be quiet for long enough after the act; asking the agent before that proves nothing."""
         quiet = timedelta(seconds=cluster.definition.policy.verify.quiet_seconds)
-        left = ((arg.acted_at or arg.since) + quiet - self._world.now()).total_seconds()
+        left = ((arg.acted_at or arg.since) + quiet - self.world.now()).total_seconds()
         if left > 0:
             raise NotYet(f"{arg.ref.node}: quiet time before the tests", min(left + 0.2, 60.0))
 
     def _is_late(self, cluster: Cluster, arg: StepInput) -> bool:
         limit = cluster.definition.policy.verify.timeout_seconds
-        return (self._world.now() - arg.since).total_seconds() > limit
+        return (self.world.now() - arg.since).total_seconds() > limit
 
     async def _ask(self, arg: StepInput) -> Answers:
         """The answers of the agent to what this round needs; `None` for one that did not come."""
@@ -82,13 +82,13 @@ class VerifyActivities:
             ttl_seconds=ANSWER_WITHIN_SECONDS,
             repair_id=arg.ref.repair_id,
         )
-        mailbox.ask(self._world.store, question, now=self._world.now())
-        return mailbox.answer_for(self._world.store, ident, now=self._world.now())
+        mailbox.ask(self.world.store, question, now=self.world.now())
+        return mailbox.answer_for(self.world.store, ident, now=self.world.now())
 
     def _round(self, arg: StepInput, kind: str) -> int:
         """Rounds that were judged and did not suffice are withdrawn; the next one has the next number."""
         prefix = f"{arg.ref.repair_id}/{arg.stage}/{kind}/"
-        with self._world.store.read() as session:
+        with self.world.store.read() as session:
             ids = session.exec(select(NodeRequestRow.id).where(col(NodeRequestRow.id).startswith(prefix))).all()
             used = session.exec(
                 select(NodeRequestRow.id).where(
@@ -99,7 +99,7 @@ class VerifyActivities:
 
     def _forget(self, arg: StepInput) -> None:
         prefix = f"{arg.ref.repair_id}/{arg.stage}/"
-        with self._world.store.write() as session:
+        with self.world.store.write() as session:
             rows = session.exec(select(NodeRequestRow).where(col(NodeRequestRow.id).startswith(prefix))).all()
             for row in rows:
                 row.error = row.error or OVERTAKEN
@@ -110,7 +110,7 @@ class VerifyActivities:
             facts = await cluster.scheduler.node(arg.ref.node)
         except TryAgain:
             facts = None
-        node = await self._world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
+        node = await self.world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
         return judge(self._evidence(cluster, arg, answers, facts, node), cluster.definition.policy)
 
     def _evidence(
@@ -129,7 +129,7 @@ class VerifyActivities:
             boot_expected=arg.acted_at is not None and arg.action in BOOTS,
             same_boot_ok=cluster.definition.slurm.one_machine,
             acted_at=arg.acted_at,
-            now=self._world.now(),
+            now=self.world.now(),
             fault=proposal.fault if proposal else "",
             entities=proposal.entities if proposal else (),
         )

@@ -24,35 +24,35 @@ class RecordActivities:
     """The activities `claim-repair`, `record-event`, `announce` and `close`."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
 
     @implements(do.CLAIM)
     async def claim_repair(self, ref: RepairRef) -> Claimed:
         """Take the repair's row for this run."""
-        return await self._world.write(lambda s: repairs.claim(s, ref, self._world.now()))
+        return await self.world.write(lambda s: repairs.claim(s, ref, self.world.now()))
 
     @implements(do.RECORD)
     async def record_event(self, arg: RecordInput) -> Done:
         """Write an accepted event and the state after it; what is unresolved is given up when a person is asked."""
         if arg.to_state is State.NEEDS_HELP:
-            await asyncio.to_thread(self._world.ledger.give_up, arg.ref.repair_id, arg.attention)
-        await self._world.write(lambda s: repairs.record(s, arg))
-        return Done(at=self._world.now())
+            await asyncio.to_thread(self.world.ledger.give_up, arg.ref.repair_id, arg.attention)
+        await self.world.write(lambda s: repairs.record(s, arg))
+        return Done(at=self.world.now())
 
     @implements(do.CLOSE)
     async def close(self, arg: CloseInput) -> Done:
         """End the repair in one transaction."""
-        await self._world.write(lambda s: repairs.close(s, arg))
-        return Done(at=self._world.now())
+        await self.world.write(lambda s: repairs.close(s, arg))
+        return Done(at=self.world.now())
 
     @implements(do.ANNOUNCE)
     async def announce(self, arg: AnnounceInput) -> Done:
         """Tell people once of a revision or of a repair that needs help; the policy's own approval is written here."""
         subject, text, urgent = _message(arg)
-        await self._world.notifier.tell(subject, text, urgent=urgent)
-        now = self._world.now()
+        await self.world.notifier.tell(subject, text, urgent=urgent)
+        now = self.world.now()
         if arg.proposal is not None and not arg.attention and _is_automatic(arg):
-            await self._world.write(lambda s: _approve_by_policy(s, arg, now))
+            await self.world.write(lambda s: _approve_by_policy(s, arg, now))
         return Done(at=now)
 
 

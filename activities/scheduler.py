@@ -29,12 +29,12 @@ class SchedulerActivities:
     """The activities `quarantine`, `take-right`, `drain`, `lift-marks` and `rejoin`."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
 
     @implements(do.QUARANTINE)
     async def quarantine(self, arg: StepInput) -> StepDone:
         """Write our marks. Raises `Foreign` where another's mark stands, `Failed` after the state's limit."""
-        cluster = await self._world.cluster(arg.ref)
+        cluster = await self.world.cluster(arg.ref)
         try:
             proof = await self.mark(cluster, arg)
         except TryAgain as error:
@@ -44,20 +44,20 @@ class SchedulerActivities:
     async def mark(self, cluster: Cluster, arg: StepInput) -> str:
         """Write (or write again) the marks of this repair; idempotent within a stage."""
         acts = cluster.scheduler.quarantine_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
-        return await self._world.carry_out(arg.ref, arg.stage, acts)
+        return await self.world.carry_out(arg.ref, arg.stage, acts)
 
     def _late(self, state: State, arg: StepInput, error: TryAgain) -> Exception:
         limit = RULES[state].limit
-        if limit is not None and self._world.now() > arg.since + limit:
+        if limit is not None and self.world.now() > arg.since + limit:
             return Failed(f"{arg.ref.node}: {state} took longer than {limit}: {error}")
         return error
 
     @implements(do.TAKE_RIGHT)
     async def take_right(self, arg: StepInput) -> StepDone:
         """Take the permission to have one more node out, or wait for it."""
-        cluster = await self._world.cluster(arg.ref)
-        budget, now = cluster.definition.policy.budget, self._world.now()
-        problem = await self._world.write(lambda s: repairs.take_right(s, arg.ref, budget, now))
+        cluster = await self.world.cluster(arg.ref)
+        budget, now = cluster.definition.policy.budget, self.world.now()
+        problem = await self.world.write(lambda s: repairs.take_right(s, arg.ref, budget, now))
         if problem:
             raise NotYet(problem, 10.0)
         return StepDone(text="the approved moment has come and the budget allows it")
@@ -65,34 +65,34 @@ class SchedulerActivities:
     @implements(do.DRAIN)
     async def drain(self, arg: StepInput) -> StepDone:
         """Requeue the jobs that opted in and wait for the others. Never by force: after the policy's time it asks."""
-        cluster = await self._world.cluster(arg.ref)
+        cluster = await self.world.cluster(arg.ref)
         facts = await cluster.scheduler.node(arg.ref.node)
         if not arg.disturbed and _booted(arg, facts):
             return StepDone(text="somebody else has booted the node", booted_by_another=True)
         _still_ours(arg.ref, facts)
         jobs = await cluster.scheduler.workloads([arg.ref.node])
         acts = cluster.scheduler.interrupt_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref), jobs)
-        await self._world.carry_out(arg.ref, arg.stage, acts)
+        await self.world.carry_out(arg.ref, arg.stage, acts)
         if facts.busy or jobs:
             raise self._busy(cluster, arg, jobs)
         # A job that has left is no longer among the acts of this try: its requeue is proven here.
-        await self._world.ledger.carry_on(arg.ref.repair_id)
+        await self.world.ledger.carry_on(arg.ref.repair_id)
         return StepDone(text="no job runs on the node", interrupted=await self._interrupted(arg))
 
     def _busy(self, cluster: Cluster, arg: StepInput, jobs: tuple[Workload, ...]) -> Exception:
         limit = cluster.definition.policy.drain.timeout_seconds
         names = ", ".join(f"{job.id} ({job.user})" for job in jobs[:5]) or "jobs that are ending"
-        if (self._world.now() - arg.since).total_seconds() > limit:
+        if (self.world.now() - arg.since).total_seconds() > limit:
             return Failed(f"{arg.ref.node}: not drained after {limit:.0f} s; {names} still run, and nothing is forced")
         return NotYet(f"{arg.ref.node}: waiting for {names}", POLL_SECONDS)
 
     async def _interrupted(self, arg: StepInput) -> bool:
-        return await self._world.read(lambda s: repairs.has_requeued(s, arg.ref.repair_id))
+        return await self.world.read(lambda s: repairs.has_requeued(s, arg.ref.repair_id))
 
     @implements(do.LIFT)
     async def lift(self, arg: StepInput) -> StepDone:
         """Take our marks off, in reverse. What is not ours (any more) is left alone and is no error."""
-        cluster = await self._world.cluster(arg.ref)
+        cluster = await self.world.cluster(arg.ref)
         try:
             proof = await self._lift(cluster, arg)
         except Foreign as error:
@@ -101,20 +101,20 @@ class SchedulerActivities:
 
     async def _lift(self, cluster: Cluster, arg: StepInput) -> str:
         acts = cluster.scheduler.release_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
-        return await self._world.carry_out(arg.ref, arg.stage, acts)
+        return await self.world.carry_out(arg.ref, arg.stage, acts)
 
     @implements(do.REJOIN)
     async def rejoin(self, arg: StepInput) -> StepDone:
         """Lift our marks and see the node good: taking work, and its agent heard. A fault since the tests stops it."""
-        fresh = await self._world.read(lambda s: _newer_findings(s, arg))
+        fresh = await self.world.read(lambda s: _newer_findings(s, arg))
         if fresh:
             return StepDone(text=f"{', '.join(fresh)} fired again after the tests", still_faulty=True)
-        cluster = await self._world.cluster(arg.ref)
+        cluster = await self.world.cluster(arg.ref)
         try:
             await self._lift(cluster, arg)
             _takes_work(await cluster.scheduler.node(arg.ref.node), arg.ref)
-            node = await self._world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
-            _was_heard(node, self._world.now())
+            node = await self.world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
+            _was_heard(node, self.world.now())
         except TryAgain as error:
             raise self._late(State.REJOINING, arg, error) from error
         return StepDone(text="the node takes work again")

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from sqlmodel import Session
 
+from daytwo import repairs
 from daytwo.adapters import Adapters, Cluster, scheduler_driver
 from daytwo.domain.exchange import RepairRef
 from daytwo.domain.seams import Act, Notifier
@@ -34,6 +35,7 @@ class World:
     ledger: Ledger
     notifier: Notifier
     now: Callable[[], datetime] = field(default=utc_now)
+    _said: dict[str, str] = field(default_factory=dict)
 
     async def read(self, question: Callable[[Session], R]) -> R:
         """Ask the store, in a thread."""
@@ -52,6 +54,12 @@ class World:
                 return change(session)
 
         return await asyncio.to_thread(apply)
+
+    async def say_waiting(self, ref: RepairRef, why: str) -> None:
+        """Let people see what a repair waits for; written only when it changes."""
+        if self._said.get(ref.repair_id) != why:
+            await self.write(lambda session: repairs.note_waiting(session, ref.repair_id, why))
+            self._said[ref.repair_id] = why
 
     async def cluster(self, ref: RepairRef) -> Cluster:
         """The repair's cluster as it is declared now."""

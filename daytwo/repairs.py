@@ -69,7 +69,8 @@ def record(session: Session, event: x.RecordInput) -> bool:
     row.stamps = {name: at.isoformat() for name, at in event.stamps.items()}
     if event.proposal is not None:
         row.proposal = event.proposal.model_dump(mode="json")
-        row.action, row.fault = event.proposal.action, event.proposal.fault
+        row.action, row.fault = event.approved_action or event.proposal.action, event.proposal.fault
+    row.waiting_for = ""
     session.add(row)
     audit.append(
         session,
@@ -136,6 +137,11 @@ def _void_what_is_open(session: Session, ref: x.RepairRef, state: State, at: dat
         col(NodeRequestRow.state).in_(("open", "offered", "accepted")),
     )
     session.exec(update(NodeRequestRow).where(*asked).values(state="withdrawn", ended_at=at))
+
+
+def note_waiting(session: Session, repair_id: str, why: str) -> None:
+    """Say what a repair that does not move is waiting for; the next event takes it away."""
+    session.exec(update(RepairRow).where(col(RepairRow.id) == repair_id).values(waiting_for=why[:500]))
 
 
 def touch(session: Session, cluster: str, node: str) -> None:

@@ -15,7 +15,7 @@ from daytwo.domain.errors import BadInput
 class Settings:
     """Addresses and folders; each field is the variable `DAYTWO_<FIELD>`.
 
-    Temporal's own address, namespace and keys are not here: `temporalio.envconfig` reads `TEMPORAL_*` and `temporal.toml`.
+    Temporal's address, namespace and keys are not here: `temporalio.envconfig` reads `TEMPORAL_*` and `temporal.toml`.
     """
 
     state_dir: Path
@@ -31,7 +31,7 @@ class Settings:
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings of this process. Raises `BadInput` naming the variable, what was found and what is allowed."""
+    """Return the settings of this process. Raises `BadInput` naming variable, what was found and what is allowed."""
     state_dir = Path(environ.get("DAYTWO_STATE_DIR") or _default_state_dir())
     if not state_dir.is_absolute():
         raise BadInput(f"DAYTWO_STATE_DIR: found {str(state_dir)!r}; allowed is an absolute path")

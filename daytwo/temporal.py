@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from sqlmodel import select
+from sqlmodel import col, select
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowUpdateFailedError
@@ -29,6 +29,9 @@ from workflows import names
 RPC: Final = timedelta(seconds=10)
 """A call that takes longer is given up and made again by the reconciler: rows are the truth, not calls."""
 
+DEFAULT_ADDRESS: Final = "localhost:7233"
+"""Where Temporal is when nothing says otherwise, as for its own command line."""
+
 TYPES: Final = {
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
     "Int": IndexedValueType.INDEXED_VALUE_TYPE_INT,
@@ -38,10 +41,10 @@ TYPES: Final = {
 async def connect() -> Client:
     """Connect as the environment says. Raises `Unreachable` naming the address."""
     config = ClientConfig.load_client_connect_config()
+    address = config.setdefault("target_host", DEFAULT_ADDRESS)
     try:
         return await Client.connect(**config, data_converter=pydantic_data_converter)
     except RuntimeError as error:
-        address = config.get("target_host")
         raise Unreachable(f"Temporal at {address} does not answer: {error}; see TEMPORAL_ADDRESS") from error
 
 
@@ -152,11 +155,11 @@ class TemporalDelivery:
         self._repairs = repairs
 
     async def deliver(self, decision_id: str) -> None:
-        """Deliver one decision to the repair it names. Raises `NotFound` or `Unreachable`; the row stays pending then."""
+        """Deliver one decision to its repair. Raises `NotFound` or `Unreachable`; the row stays pending then."""
         with self._store.read() as session:
             found = session.exec(
                 select(RepairRow.cluster, RepairRow.node)
-                .join(DecisionRow, DecisionRow.repair_id == RepairRow.id)  # type: ignore[arg-type]  # a column comparison
+                .join(DecisionRow, col(DecisionRow.repair_id) == RepairRow.id)
                 .where(DecisionRow.id == decision_id)
             ).first()
         if found is None:

@@ -12,7 +12,7 @@ POST /v1/nodes/{node}/findings        Authorization: Bearer <node token>
 POST /v1/nodes/{node}/pulse
     {"stream": 3, "sequence": 17, "boot_id": "…", "clock": …, "version": "0.1.0", "started_at": …,
      "identity": {"system_uuid": "…", "serial": "…", "product": "…"},
-     "digest": "…", "checks": {"kernel-log": "ok", …} | null,      null: unchanged since the digest was acknowledged
+     "digest": "…", "checks": {"kernel-log": "ok", …} | null,      null: the digest was acknowledged before
      "inventory": {"gpus": [{"index", "uuid", "serial", "pci", "name"}], "driver": "…"} | null,
      "answers": [Answer, …]}
   -> 200 {"requests": [Asked, …], "withdrawn": ["id", …], "come_back_seconds": 60, "send_full": false}
@@ -62,9 +62,9 @@ class Asked(TypedDict):
 class Answer(TypedDict):
     """What became of a request. `state` is `accepted`, `done` or `failed`; an answer of another boot is refused.
 
-    `probe-gpus` result: {"gpus": [{"index", "uuid", "pci", "ok", "error", "recovery_action", "remap_pending", "remap_failed",
-    "hw_slowdown"}], "expected": int | None, "seen": int, "driver": str | None, "error": str | None}; a reading that the
-    device does not support is None with its name in "unsupported".
+    `probe-gpus` result: {"gpus": [{"index", "uuid", "pci", "ok", "error", "recovery_action", "remap_pending",
+    "remap_failed", "hw_slowdown"}], "expected": int | None, "seen": int, "driver": str | None, "error": str | None};
+    a reading that the device does not support is None with its name in "unsupported".
     `probe-kernel` result: {"boot_id", "uptime_seconds", "last_kernel_sequence", "readable": bool,
     "xids": [{"xid", "pci", "kernel_sequence", "age_seconds"}]} for this boot.
     """

@@ -1,4 +1,4 @@
-"""The controller: supervised loops, each under a lease in the store. Any number may run; each loop runs in one of them."""
+"""The controller: supervised loops, each under a lease in the store. Any number may run, each loop in one of them."""
 
 from __future__ import annotations
 

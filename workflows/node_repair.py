@@ -473,6 +473,7 @@ class NodeRepair:
             text=self._text,
             attention=run.attention if to_state is State.NEEDS_HELP else "",
             proposal=run.proposal,
+            approved_action=None if to_state is State.PROPOSED or not run.approval else run.approval.action,
             disturbed=run.disturbed,
             stamps=run.stamps,
         )

@@ -1,0 +1,1 @@
+"""Loops that keep repairs what they should be, each under a lease."""

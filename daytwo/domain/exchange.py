@@ -143,6 +143,7 @@ class RecordInput(Lasting):
     text: str = ""
     attention: str = ""
     proposal: Proposal | None = None
+    approved_action: Action | None = None
     disturbed: bool = False
     stamps: dict[str, datetime] = Field(default_factory=dict)
 
@@ -240,7 +241,7 @@ class Verified(Lasting):
 
 
 class CloseInput(Lasting):
-    """End the repair, in one transaction. Findings up to observation `judged_up_to` are cleared by it, if it verified them."""
+    """End the repair, in one transaction. It clears the findings that it verified: up to observation `judged_up_to`."""
 
     event: RecordInput
     judged_up_to: int = 0

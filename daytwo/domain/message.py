@@ -129,7 +129,7 @@ def _jobs(proposal: Proposal) -> list[str]:
 def _job(job: Workload) -> str:
     size = f"{len(job.nodes)} node{'s' if len(job.nodes) != 1 else ''}/{job.gpus} GPUs"
     owner = clean("/".join(filter(None, (job.user, job.account))), MAX_NAME)
-    end = "is requeued" if is_requeued(job) else "ends, not requeued"
+    end = "is requeued" if is_requeued(job) else "is waited for"
     times = f"{_span(job.elapsed_seconds)} of {_span(job.time_limit_seconds)}"
     return f"Job {clean(job.id, MAX_NAME)} {clean(job.name, MAX_NAME)}, {owner}, {size}, {times}: {end}"
 

@@ -145,16 +145,8 @@ def _lost(advice: Advice, workloads: tuple[Workload, ...] | None, survives: dict
     """No clock in these sentences: one that is new asks a person again."""
     if not interrupts(advice.action):
         return ()
-    if workloads is None:
-        jobs: tuple[str, ...] = ("unknown: the jobs on the node, the scheduler could not be read",)
-    else:
-        jobs = tuple(_job_lost(job) for job in workloads if not is_requeued(job))
+    jobs = ("unknown: the jobs on the node, the scheduler could not be read",) if workloads is None else ()
     return (*jobs, *_data_lost(advice, survives))
-
-
-def _job_lost(job: Workload) -> str:
-    why = "it did not ask to be requeued" if job.may_requeue else "it cannot be requeued"
-    return f"job {job.id} of {job.user}, all since its last checkpoint: {why}"
 
 
 def _data_lost(advice: Advice, survives: dict[str, bool]) -> tuple[str, ...]:
@@ -172,10 +164,16 @@ def _data_lost(advice: Advice, survives: dict[str, bool]) -> tuple[str, ...]:
 def _kept(advice: Advice, workloads: tuple[Workload, ...] | None, survives: dict[str, bool]) -> tuple[str, ...]:
     if not interrupts(advice.action):
         return ("everything: nothing that runs is touched",)
-    jobs = tuple(f"job {job.id} of {job.user} is requeued, as it asked" for job in workloads or () if is_requeued(job))
+    jobs = tuple(_job_kept(job) for job in workloads or ())
     if advice.action in BOOTS:
         return (*jobs, *(path for path, kept in _paths(survives).items() if kept))
     return (*jobs, "files") if advice.action is Action.RESET_GPU else jobs
+
+
+def _job_kept(job: Workload) -> str:
+    if is_requeued(job):
+        return f"job {job.id} of {job.user} is requeued, as it asked"
+    return f"job {job.id} of {job.user} is waited for, never cancelled: it did not ask to be requeued"
 
 
 def _paths(survives: dict[str, bool]) -> dict[str, bool]:

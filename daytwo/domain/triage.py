@@ -67,7 +67,7 @@ class Withhold(Frozen):
     """
 
     kind: Literal["withhold"] = "withhold"
-    cause: Literal["planned", "snoozed", "noted", "common-cause"]
+    cause: Literal["planned", "retired", "snoozed", "noted", "common-cause"]
     why: str
     rules: tuple[str, ...] = ()
     look_again_at: datetime | None = None
@@ -124,6 +124,9 @@ class _Judge:
 
     def withheld(self, ripe: Sequence[Case]) -> Withhold | None:
         """The reason not to ask about any of these cases now, if there is one."""
+        if retired := _retired(self.situation):
+            rules = ("a removed node waits for its replacement",)
+            return Withhold(cause="retired", why=retired, rules=rules, faults=_ids(ripe))
         if planned := _planned(self.situation.facts):
             rules = ("planned work is judged when it ends",)
             return Withhold(cause="planned", why=planned, rules=rules, faults=_ids(ripe))
@@ -300,6 +303,13 @@ def _planned(facts: NodeFacts | None) -> str:
     if words or facts.rebooting:
         return f"planned work is under way: {', '.join(words) or 'a reboot'}"
     return ""
+
+
+def _retired(situation: Situation) -> str:
+    """A node that was removed keeps the marks of that repair until somebody takes them off; nothing is asked of it."""
+    removed = (past.repair_id for past in situation.history if past.outcome is State.REMOVED)
+    mark = situation.facts.mark_repair_id if situation.facts else None
+    return f"removed by {mark}; its marks still stand" if mark in set(removed) else ""
 
 
 def _was_noted(past: PastRepair) -> bool:

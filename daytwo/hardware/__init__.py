@@ -1,0 +1,1 @@
+"""Drivers: ways to act on a machine."""

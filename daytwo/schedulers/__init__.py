@@ -1,0 +1,1 @@
+"""Adapters to schedulers: facts, workloads, and descriptions of writes."""

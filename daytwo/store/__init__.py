@@ -1,0 +1,1 @@
+"""The store: tables, how it is opened, the audit chain."""

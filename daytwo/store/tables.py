@@ -1,4 +1,4 @@
-"""The tables. Temporal is the truth for what is going on; these rows are the truth for what was seen, decided and done."""
+"""The tables. Temporal is the truth for what is going on; these rows for what was seen, decided and done."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a naive time; store the others as UTC."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -33,6 +34,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Give back an aware time, where the database keeps none."""
         return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
 
 
@@ -114,7 +116,7 @@ class NodeTokenRow(SQLModel, table=True):
 
 
 class ObservationRow(SQLModel, table=True):
-    """Something seen once. A kernel record is unique by node, boot and kernel sequence; others by node, stream and sequence."""
+    """Something seen once. A kernel record is unique by node, boot and sequence; others by node, stream and sequence."""
 
     __tablename__ = "observations"
     __table_args__ = (
@@ -171,7 +173,7 @@ class FindingRow(SQLModel, table=True):
 
 
 class RepairRow(SQLModel, table=True):
-    """A repair from its first proposal to its end. `open_key` is `cluster/node` while it is open: at most one per node."""
+    """A repair from first proposal to end. `open_key` is `cluster/node` while it is open: at most one per node."""
 
     __tablename__ = "repairs"
     id: str = Field(primary_key=True)
@@ -194,6 +196,7 @@ class RepairRow(SQLModel, table=True):
     right_taken_at: datetime | None = _at(nullable=True)
     stamps: dict[str, str] = _json(dict)
     attention: str = ""
+    waiting_for: str = ""
     outcome: str = ""
     opened_at: datetime = _at(index=True)
     closed_at: datetime | None = _at(nullable=True)
@@ -204,7 +207,7 @@ class RepairRow(SQLModel, table=True):
 
 
 class RepairEventRow(SQLModel, table=True):
-    """One accepted event of a repair: its timeline. `number` counts within the repair, so that a retried write is one row."""
+    """One accepted event of a repair: its timeline. `number` counts within it, so that a retried write is one row."""
 
     __tablename__ = "repair_events"
     repair_id: str = Field(primary_key=True)
@@ -219,7 +222,7 @@ class RepairEventRow(SQLModel, table=True):
 
 
 class DecisionRow(SQLModel, table=True):
-    """What somebody decided, before anything acts on it. `request_id` is the asker's: the same request is the same row."""
+    """What somebody decided, before anything acts on it. `request_id` is the asker's: the same one is the same row."""
 
     __tablename__ = "decisions"
     id: str = Field(primary_key=True)
@@ -241,7 +244,7 @@ class DecisionRow(SQLModel, table=True):
 
 
 class IntentRow(SQLModel, table=True):
-    """One write to the world: intended, sending, sent, then proven or failed. `open_node` allows one unresolved per node."""
+    """One write to the world: intended, sending, sent, proven or failed. `open_node` allows one unresolved a node."""
 
     __tablename__ = "intents"
     id: str = Field(primary_key=True)
@@ -360,5 +363,5 @@ class AuditHeadRow(SQLModel, table=True):
 
 _OF_A_FINDING = (ObservationRow.cluster, ObservationRow.node, ObservationRow.fault, ObservationRow.entity)
 Index("observations_by_finding", *_OF_A_FINDING)
-Index("observations_by_node", ObservationRow.cluster, ObservationRow.node, ObservationRow.id)  # type: ignore[arg-type]  # columns at class level
-Index("repairs_by_node", RepairRow.cluster, RepairRow.node, RepairRow.opened_at)  # type: ignore[arg-type]  # columns at class level
+Index("observations_by_node", ObservationRow.cluster, ObservationRow.node, ObservationRow.id)  # type: ignore[arg-type]  # columns
+Index("repairs_by_node", RepairRow.cluster, RepairRow.node, RepairRow.opened_at)  # type: ignore[arg-type]  # columns

@@ -1,4 +1,4 @@
-"""Runs migrations on the engine that `Store.migrate` hands over, in one transaction, so that two processes may start at once."""
+"""Runs migrations on the engine of `Store.migrate`, in one transaction: two processes may start at once."""
 
 from alembic import context
 

@@ -311,6 +311,7 @@ def upgrade() -> None:
         sa.Column("right_taken_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("stamps", sa.JSON(), nullable=False),
         sa.Column("attention", sa.String(), nullable=False),
+        sa.Column("waiting_for", sa.String(), nullable=False),
         sa.Column("outcome", sa.String(), nullable=False),
         sa.Column("opened_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("closed_at", sa.DateTime(timezone=True), nullable=True),
