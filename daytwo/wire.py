@@ -34,7 +34,7 @@ CheckState = Literal["ok", "firing", "unknown", "unsupported", "off"]
 
 
 class Record(TypedDict):
-    """One change of one finding. `kernel_sequence` is set for what came from the kernel log, and makes it unique per boot."""
+    """One change of one finding. `kernel_sequence` is set for what the kernel log said: unique per boot."""
 
     sequence: int
     fault: str

@@ -116,7 +116,7 @@ class NodeTokenRow(SQLModel, table=True):
 
 
 class ObservationRow(SQLModel, table=True):
-    """Something seen once. A kernel record is unique by node, boot and sequence; others by node, stream and sequence."""
+    """Something seen once. A kernel record is unique by node, boot and sequence; others by stream and sequence."""
 
     __tablename__ = "observations"
     __table_args__ = (

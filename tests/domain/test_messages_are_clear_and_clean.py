@@ -40,11 +40,11 @@ def the_proposal(**fields: Any) -> Proposal:
 
 EXPECTED = """\
 🔴 gpu-07 GPU-5f1c0f3e GPU fell off the bus (xid-79, also xid-154) since 14:20:00Z · east · new jobs are kept off
-   Job 88213 llm-70b, alice/nlp, 2 nodes/16 GPUs, 5 h 12 min of 1 d 0 h: ends, not requeued
+   Job 88213 llm-70b, alice/nlp, 2 nodes/16 GPUs, 5 h 12 min of 1 d 0 h: is waited for
    Job 77 llm-70b, bob/nlp, 1 node/8 GPUs, ? of ?: is requeued
    Do: reboot, then test. If that does not help: failover, remove.
-   Lost: job 88213 of alice, all since its last checkpoint: it cannot be requeued; /dev/shm. \
-Kept: job 77 of bob is requeued, as it asked; /raid.
+   Lost: /dev/shm. Kept: job 88213 of alice is waited for, never cancelled: it did not ask to be requeued; \
+job 77 of bob is requeued, as it asked; /raid.
    Why: The driver cannot reach the GPU over PCIe any more. Every job on it is dead and every new one fails. \
 Rule: action of xid-79 by catalogue. Source: NVIDIA catalogue: RESTART_BM; CONTACT_SUPPORT.
    rev 1 · daytwo repairs approve r-20261130-142100-x7k2q --revision 1 --reason "..."\
@@ -103,7 +103,7 @@ def test_a_time_is_as_long_as_a_person_says_it(seconds: int, words: str) -> None
 
 def test_the_page_of_the_temporal_ui_says_all_and_how_to_answer() -> None:
     page = as_markdown(the_proposal(), State.PROPOSED)
-    for words in ("### 🔴 gpu-07: GPU fell off", "**Do:** reboot", "**Lost:** job 88213", "**Evidence**", "**Rule:**"):
+    for words in ("### 🔴 gpu-07: GPU fell off", "**Do:** reboot", "**Lost:** /dev/shm", "**Evidence**", "**Rule:**"):
         assert words in page
     assert approve_command(the_proposal()) in page
     assert signal_command(the_proposal(), "approve") in page

@@ -32,12 +32,14 @@ def test_an_action_that_interrupts_nothing_loses_nothing(action: Action) -> None
 def test_an_action_that_interrupts_names_the_jobs(action: Action) -> None:
     proposal = proposing(action, workloads=(a_job(),))
     assert interrupts(action)
-    assert proposal.lost[0] == "job 88213 of alice, all since its last checkpoint: it cannot be requeued"
+    assert [job.id for job in proposal.workloads] == ["88213"]
 
 
-def test_a_job_that_did_not_ask_to_be_requeued_is_told_as_such() -> None:
-    proposal = proposing(Action.REBOOT, workloads=(a_job(may_requeue=True),))
-    assert proposal.lost[0].endswith("it did not ask to be requeued")
+@pytest.mark.parametrize("may_requeue", [True, False])
+def test_a_job_that_did_not_ask_to_be_requeued_is_waited_for_and_not_lost(may_requeue: bool) -> None:
+    proposal = proposing(Action.REBOOT, workloads=(a_job(may_requeue=may_requeue),))
+    waited = "job 88213 of alice is waited for, never cancelled: it did not ask to be requeued"
+    assert (proposal.kept[0], any("job" in line for line in proposal.lost)) == (waited, False)
 
 
 def test_a_job_that_asked_to_be_requeued_is_not_lost() -> None:
@@ -131,7 +133,7 @@ ONE_JOB = proposing(Action.REBOOT, workloads=(a_job(),))
         (proposing(Action.REBOOT), False),
         (proposing(Action.REBOOT, workloads=(a_job(elapsed_seconds=99_999),)), False),
         (proposing(Action.REBOOT, workloads=(a_job(), REQUEUED)), True),
-        (proposing(Action.REBOOT, workloads=(a_job(), a_job("99"))), True),
+        (proposing(Action.REBOOT, workloads=(a_job(), a_job("99"))), False),
         (proposing(Action.REBOOT, workloads=(a_job(user="carol"),)), True),
         (proposing(Action.REBOOT, workloads=None), True),
         (proposing(Action.POWER_CYCLE, workloads=(a_job(),)), True),
@@ -143,7 +145,7 @@ ONE_JOB = proposing(Action.REBOOT, workloads=(a_job(),))
         "no job left",
         "time passed",
         "another owner",
-        "another job",
+        "another job of the same owner",
         "another user",
         "jobs unknown",
         "another action",

@@ -137,3 +137,17 @@ def test_a_node_that_is_waiting_for_somebody_who_took_note_stays_contained() -> 
     verdict = judge(a_situation(a_finding(), history=(noted,)))
     assert isinstance(verdict, Withhold)
     assert verdict.contain
+
+
+REMOVED = a_past_repair(outcome=State.REMOVED, action=Action.REMOVE, rung=8)
+
+
+def test_a_removed_node_is_asked_nothing_more_while_its_marks_stand() -> None:
+    marked = node_facts("IDLE", "DRAIN", ownership=Ownership.OURS, mark_repair_id=REMOVED.repair_id)
+    verdict = judge(a_situation(a_finding("xid-79"), history=(REMOVED,), facts=marked))
+    assert isinstance(verdict, Withhold)
+    assert (verdict.cause, verdict.contain) == ("retired", False)
+
+
+def test_a_removed_node_that_somebody_put_back_is_judged_again() -> None:
+    assert isinstance(judge(a_situation(a_finding("xid-79"), history=(REMOVED,), facts=node_facts())), Propose)

@@ -26,7 +26,7 @@ from temporalio.worker import Worker
 
 from daytwo.adapters import Adapters
 from daytwo.controller.reconcile import Reconciler
-from daytwo.domain.policy import Approval, Breaker, Budget, Person, Timing
+from daytwo.domain.policy import Approval, Breaker, Budget, Person
 from daytwo.domain.vocabulary import Channel, DecisionKind, State
 from daytwo.gateway.identity import issue_token
 from daytwo.intake import declare, observe_facts
@@ -319,7 +319,7 @@ def _start_lab(processes: contextlib.ExitStack, settings: Settings, nodes: int) 
 
 
 def _start(processes: contextlib.ExitStack, settings: Settings, name: str, module: str, *options: object) -> None:
-    log = processes.enter_context(open(settings.state_dir / f"{name}.log", "wb"))
+    log = processes.enter_context((settings.state_dir / f"{name}.log").open("wb"))
     child = subprocess.Popen(
         [sys.executable, "-m", module, *map(str, options)], env=environment(settings), stdout=log, stderr=log
     )

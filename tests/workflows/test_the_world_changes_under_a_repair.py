@@ -1,4 +1,4 @@
-"""Other hands, faults that go and come back, nodes that do not return: the repair asks, and never undoes another's act."""
+"""Other hands, faults that come back, nodes that do not: the repair asks, and never undoes another's act."""
 
 from __future__ import annotations
 
