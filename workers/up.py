@@ -33,6 +33,9 @@ from workers.temporal_server import NAMESPACE, TemporalServer
 LONGEST_SOCKET_PATH: Final = 107
 """Bytes; the kernel's limit for the address of a Unix socket."""
 
+ABOUT: Final = "up.json"
+"""The file in the state folder that says where everything is, while everything runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -138,7 +141,7 @@ def _announce(chosen: Plan, supervisor: Supervisor) -> None:
         **({"lab_socket": str(chosen.lab.socket)} if chosen.lab else {}),
         "log_dir": str(settings.state_dir / "log"),
     }
-    _write_whole(settings.state_dir / "up.json", json.dumps(about, indent=2) + "\n")
+    _write_whole(settings.state_dir / ABOUT, json.dumps(about, indent=2) + "\n")
     for name, pid in supervisor.status().items():
         _say(f"{name:<11} {pid or '-':<8} {where.get(name, '')}")
     _say(f"logs        {settings.state_dir / 'log'}")
@@ -170,9 +173,13 @@ def command(**given: Any) -> None:
     """Run the whole control plane on this machine until Ctrl-C."""
     settings = settings_module.load()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    about = settings.state_dir / ABOUT
     with only_one(settings.state_dir):
-        (settings.state_dir / "up.json").unlink(missing_ok=True)
-        asyncio.run(run(plan(settings, **given)))
+        about.unlink(missing_ok=True)
+        try:
+            asyncio.run(run(plan(settings, **given)))
+        finally:
+            about.unlink(missing_ok=True)
 
 
 def main() -> None:

@@ -30,6 +30,11 @@ def test_make_targets_in_papers_exist(paper: Path) -> None:
     assert set(re.findall(r"\bmake ([a-z-]+)", code_of(paper))) <= set(targets[1].split())
 
 
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_tests_named_in_papers_exist(paper: Path) -> None:
+    assert [name for name in re.findall(r"ARGS=(tests/[\w/]+)", code_of(paper)) if not (ROOT / name).exists()] == []
+
+
 def test_files_named_in_the_readme_exist() -> None:
     named = re.findall(
         r"`((?:daytwo|workflows|activities|workers|tests|docs|deploy|bench)/[\w./-]+)`", README.read_text()

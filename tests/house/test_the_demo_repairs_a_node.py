@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from daytwo.lab.slurm_lab import missing
+from tests.house.running import processes_of, wait_for
 
 DEMO = [sys.executable, "-m", "daytwo.lab.demo"]
 
@@ -43,23 +41,3 @@ def test_ctrl_c_ends_the_demo_and_everything_it_started(tmp_path: Path) -> None:
         output, _ = demo.communicate(timeout=60)
     assert (demo.returncode, "stopped" in output) == (130, True)
     assert processes_of(tmp_path) == []
-
-
-def wait_for(true: Callable[[], bool], seconds: float = 90.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def processes_of(folder: Path) -> list[str]:
-    """The command lines of all processes that know the folder."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            environ, command = (process / "environ").read_bytes(), (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if os.fsencode(folder) in environ + command:
-            found.append(command.decode(errors="replace"))
-    return found
