@@ -8,17 +8,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from daytwo.domain.proposal import Proposal
 from daytwo.domain.repair_states import Event
-from daytwo.domain.vocabulary import Action, DecisionKind, Frozen, Moment, State
-
-
-class Lasting(Frozen):
-    """A value that is read back from histories written by older and newer versions: unknown fields are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
+from daytwo.domain.vocabulary import Action, DecisionKind, Lasting, Moment, State
 
 
 class RepairRef(Lasting):
@@ -72,6 +66,7 @@ class Run(BaseModel):
     claimed: bool = False
     restarted: bool = False
     runs: int = 1
+    # A run takes 10,000 signals and is then deaf, and long histories replay slowly: the next begins long before either.
     events_per_run: int = 2_000
 
     @property

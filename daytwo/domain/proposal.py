@@ -11,7 +11,7 @@ from typing import Final
 
 from daytwo.domain.ladders import rung_of
 from daytwo.domain.situation import Situation
-from daytwo.domain.vocabulary import Action, Frozen, Mode, Moment, Severity, Workload
+from daytwo.domain.vocabulary import Action, Frozen, Lasting, Mode, Moment, Severity, Workload
 
 BOOTS: Final = frozenset({Action.REBOOT, Action.POWER_CYCLE})
 LEAVES: Final = frozenset({Action.FAILOVER, Action.REMOVE})
@@ -44,7 +44,7 @@ class Advice(Frozen):
     first_seen: datetime
 
 
-class Proposal(Frozen):
+class Proposal(Lasting):
     """What daytwo wants to do to a node and why. `lost` and `kept` are sentences; a job's times are in `workloads`.
 
     `last_observation` is the last one it has taken into account.

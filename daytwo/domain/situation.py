@@ -24,6 +24,7 @@ class PastRepair(Frozen):
     closed_at: datetime
     snooze_until: datetime | None = None
     faults: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
 
     def was_about(self, fault: str) -> bool:
         """True if the repair stood for `fault`, alone or among others."""

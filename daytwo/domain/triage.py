@@ -21,6 +21,7 @@ from daytwo.domain.situation import DomainTrouble, PastRepair, Situation
 from daytwo.domain.vocabulary import Action, FindingStatus, Frozen, Mode, NodeRole, State
 from daytwo.faults.catalogue import Catalogue
 from daytwo.faults.model import FLOOR
+from daytwo.faults.signals import SAME_READING
 
 __all__ = ["Propose", "Quiet", "Verdict", "Watch", "Withhold", "asking", "count_trouble", "triage"]
 
@@ -160,7 +161,7 @@ class _Judge:
     def _answer(self, case: Case) -> tuple[Literal["snoozed", "noted"], datetime, str] | None:
         """What somebody has answered about this fault that still holds, and until when."""
         for past in self.situation.history:
-            if not past.was_about(case.fault.id) and not past.was_about(case.finding.fault):
+            if not _is_about(past, case):
                 continue
             if past.snooze_until is not None and past.snooze_until > self.now:
                 return "snoozed", past.snooze_until, f"dismissed with {past.repair_id}"
@@ -310,6 +311,12 @@ def _retired(situation: Situation) -> str:
     removed = (past.repair_id for past in situation.history if past.outcome is State.REMOVED)
     mark = situation.facts.mark_repair_id if situation.facts else None
     return f"removed by {mark}; its marks still stand" if mark in set(removed) else ""
+
+
+def _is_about(past: PastRepair, case: Case) -> bool:
+    """The same fault; or the driver's own word on an entity of that repair, which may be read a minute after the Xid."""
+    word = case.finding.fault in SAME_READING and case.finding.entity in past.entities
+    return word or past.was_about(case.fault.id) or past.was_about(case.finding.fault)
 
 
 def _was_noted(past: PastRepair) -> bool:

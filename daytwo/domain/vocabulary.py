@@ -23,6 +23,7 @@ __all__ = [
     "Finding",
     "FindingStatus",
     "Frozen",
+    "Lasting",
     "Mark",
     "Mode",
     "Moment",
@@ -38,6 +39,12 @@ class Frozen(BaseModel):
     """A value: never changed, compared by content, and strict about unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Lasting(Frozen):
+    """A value that is read back from histories written by older and newer versions: unknown fields are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class ClusterKind(StrEnum):
@@ -168,7 +175,7 @@ class Finding(Frozen):
     detail: dict[str, Any] = Field(default_factory=dict)
 
 
-class Workload(Frozen):
+class Workload(Lasting):
     """A job that an act on the node would interrupt. `elapsed` and `time_limit` are seconds; `None` is not known."""
 
     id: str

@@ -109,6 +109,7 @@ def _past(row: RepairRow, closed_at: datetime) -> PastRepair:
         closed_at=closed_at,
         snooze_until=row.snooze_until,
         faults=tuple((row.proposal or {}).get("faults", ())),
+        entities=tuple((row.proposal or {}).get("entities", ())),
     )
 
 

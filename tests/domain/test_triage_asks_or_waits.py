@@ -13,7 +13,7 @@ from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Quiet, Verdict, Watch, Withhold, triage
 from daytwo.domain.vocabulary import Action, FindingStatus, Mode, State
 from daytwo.faults.catalogue import catalogue
-from tests.builders import NOW, a_finding, a_past_repair, a_situation, an_open_repair, node_facts
+from tests.builders import GPU, NOW, a_finding, a_past_repair, a_situation, an_open_repair, node_facts
 
 
 def judge(situation: Situation, policy: Policy | None = None) -> Verdict:
@@ -112,6 +112,12 @@ def test_a_dismissal_lifts_containment() -> None:
 def test_companions_of_a_dismissed_fault_sleep_with_it() -> None:
     history = (dismissed(faults=("xid-79", "gpu-off-bus")),)
     assert isinstance(judge(a_situation(a_finding("gpu-off-bus"), history=history)), Withhold)
+
+
+@pytest.mark.parametrize(("entity", "answer"), [(GPU, Withhold), ("GPU-another", Propose)])
+def test_the_drivers_word_on_the_same_gpu_sleeps_with_a_dismissed_fault(entity: str, answer: type[Verdict]) -> None:
+    word = a_finding("recovery-action", entity, detail={"recovery_action": 2})
+    assert isinstance(judge(a_situation(word, history=(dismissed(entities=(GPU,)),))), answer)
 
 
 def test_another_fault_is_not_covered_by_a_dismissal() -> None:
