@@ -57,9 +57,7 @@ class Plane:
     client: Client
     settings: Settings
     lab: LabClient
-    gateway_url: str
     free: list[str]
-    reconciler: Reconciler
     problems: list[BaseException] = field(default_factory=list)
 
     def take(self) -> str:
@@ -223,6 +221,24 @@ class Plane:
 @contextlib.asynccontextmanager
 async def a_plane(root: Path, client: Client, *, nodes: int = NODES) -> AsyncIterator[Plane]:
     """Start everything; the worker and the controller's loops run in this process."""
+    settings = prepared(root, nodes)
+    with contextlib.ExitStack() as processes:
+        _start_gateway(processes, settings)
+        start_lab(processes, settings, nodes)
+        store = Store(settings.store_url)
+        processes.callback(store.close)
+        plane = Plane(store, client, settings, LabClient(str(root / "lab.sock")), list(node_names(nodes)))
+        adapters = Adapters(store)
+        async with a_worker(plane):
+            loops = [asyncio.create_task(_reconcile(plane, adapters)), asyncio.create_task(_watch(plane, adapters))]
+            yield plane
+            for loop in loops:
+                loop.cancel()
+            await asyncio.gather(*loops, return_exceptions=True)
+
+
+def prepared(root: Path, nodes: int) -> Settings:
+    """Settings of a new plane; its store has all tables and the declared cluster, and nothing runs yet."""
     settings = Settings(
         state_dir=root,
         store_url=f"sqlite:///{root}/daytwo.db",
@@ -233,29 +249,8 @@ async def a_plane(root: Path, client: Client, *, nodes: int = NODES) -> AsyncIte
     store = Store(settings.store_url)
     store.migrate()
     _declare(store, root, nodes)
-    with contextlib.ExitStack() as processes:
-        _start_gateway(processes, settings)
-        _start_lab(processes, settings, nodes)
-        adapters = Adapters(store)
-        temporal = Repairs(client, settings.task_queue)
-        reconciler = Reconciler(
-            store,
-            adapters,
-            Ledger(store, adapters),
-            temporal,
-            guard=lambda session: None,
-            now=lambda: datetime.now(UTC),
-            sweep=timedelta(seconds=3),
-        )
-        lab = LabClient(str(root / "lab.sock"))
-        plane = Plane(store, client, settings, lab, settings.gateway_url, list(node_names(nodes)), reconciler)
-        async with a_worker(plane):
-            loops = [asyncio.create_task(_reconcile(plane)), asyncio.create_task(_watch(plane, adapters))]
-            yield plane
-            for loop in loops:
-                loop.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
     store.close()
+    return settings
 
 
 def a_worker(plane: Plane) -> Worker:
@@ -263,10 +258,19 @@ def a_worker(plane: Plane) -> Worker:
     return build(plane.client, plane.settings, plane.store)
 
 
-async def _reconcile(plane: Plane) -> None:
+async def _reconcile(plane: Plane, adapters: Adapters) -> None:
+    reconciler = Reconciler(
+        plane.store,
+        adapters,
+        Ledger(plane.store, adapters),
+        Repairs(plane.client, plane.settings.task_queue),
+        guard=lambda session: None,
+        now=lambda: datetime.now(UTC),
+        sweep=timedelta(seconds=3),
+    )
     while True:
         try:
-            await plane.reconciler.step()
+            await reconciler.step()
         except Exception as error:  # a test reads what went wrong from the story
             plane.problems.append(error)
         await asyncio.sleep(0.05)
@@ -306,16 +310,15 @@ def _declare(store: Store, root: Path, nodes: int) -> None:
 
 def _start_gateway(processes: contextlib.ExitStack, settings: Settings) -> None:
     _start(processes, settings, "gateway", "workers.gateway")
-    _wait_for(lambda: httpx.get(f"{settings.gateway_url}/readyz", timeout=2).is_success, "the gateway")
+    wait_for(lambda: httpx.get(f"{settings.gateway_url}/readyz", timeout=2).is_success, "the gateway")
 
 
-def _start_lab(processes: contextlib.ExitStack, settings: Settings, nodes: int) -> None:
+def start_lab(processes: contextlib.ExitStack, settings: Settings, nodes: int) -> None:
+    """The fleet with its agents, until the stack ends."""
     root = settings.state_dir
     options = ["--socket", root / "lab.sock", "--nodes", nodes, "--speed", SPEED, "--gateway", settings.gateway_url]
     _start(processes, settings, "lab", "daytwo.lab", *options, "--tokens", root / "tokens.json", "--seed", 7)
-    _wait_for(
-        lambda: (root / "lab.sock").exists() and LabClient(str(root / "lab.sock")).status() is not None, "the lab"
-    )
+    wait_for(lambda: (root / "lab.sock").exists() and LabClient(str(root / "lab.sock")).status() is not None, "the lab")
 
 
 def _start(processes: contextlib.ExitStack, settings: Settings, name: str, module: str, *options: object) -> None:
@@ -340,7 +343,8 @@ def environment(settings: Settings) -> dict[str, str]:
     }
 
 
-def _wait_for(question: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+def wait_for(question: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+    """Ask until the answer is true; an error is a no."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(Exception):
