@@ -23,8 +23,6 @@ from daytwo.domain.verification import Evidence, Verification, judge, plan
 from daytwo.store.situations import node_row
 from daytwo.store.tables import CheckResultRow, CheckRunRow, FindingRow, NodeRequestRow, NodeRow
 
-ANSWER_WITHIN_SECONDS: Final = 120.0
-"""An agent that does not take a question up in two pulses cannot be reached: a person must look."""
 POLL_SECONDS: Final = 1.0
 
 Answers = dict[str, dict[str, Any] | None]
@@ -43,7 +41,7 @@ class VerifyActivities:
         cluster = await self.world.cluster(arg.ref)
         await self._scheduler.mark(cluster, arg)
         self._wait_for_quiet(cluster, arg)
-        answers = await self._ask(arg)
+        answers = await self._ask(cluster, arg)
         judged = await self._judge(cluster, arg, answers)
         if judged.wait_seconds and not self._is_late(cluster, arg):
             await asyncio.to_thread(self._forget, arg)
@@ -61,25 +59,26 @@ class VerifyActivities:
         limit = cluster.definition.policy.verify.timeout_seconds
         return (self.world.now() - arg.since).total_seconds() > limit
 
-    async def _ask(self, arg: StepInput) -> Answers:
+    async def _ask(self, cluster: Cluster, arg: StepInput) -> Answers:
         """The answers of the agent to what this round needs; `None` for one that did not come."""
         wanted = plan(_tests(arg))
         kinds = [
             kind for kind, asked in (("probe-gpus", wanted.needs_gpus), ("probe-kernel", wanted.needs_kernel)) if asked
         ]
-        rows = [await asyncio.to_thread(self._question, arg, kind) for kind in kinds]
+        within = cluster.definition.policy.verify.answer_seconds
+        rows = [await asyncio.to_thread(self._question, arg, kind, within) for kind in kinds]
         if any(row.state in mailbox.UNANSWERED for row in rows):
             raise NotYet(f"{arg.ref.node}: waiting for its agent", POLL_SECONDS)
         return {row.kind: row.result if row.state == mailbox.DONE else None for row in rows}
 
-    def _question(self, arg: StepInput, kind: str) -> NodeRequestRow:
+    def _question(self, arg: StepInput, kind: str, within: float) -> NodeRequestRow:
         ident = f"{arg.ref.repair_id}/{arg.stage}/{kind}/{self._round(arg, kind)}"
         question = mailbox.NodeRequest(
             id=ident,
             cluster=arg.ref.cluster,
             node=arg.ref.node,
             kind=kind,
-            ttl_seconds=ANSWER_WITHIN_SECONDS,
+            ttl_seconds=within,
             repair_id=arg.ref.repair_id,
         )
         mailbox.ask(self.world.store, question, now=self.world.now())

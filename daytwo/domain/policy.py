@@ -246,6 +246,11 @@ class Verify(Frozen):
         default=600,
         description="How long no new Xid may come after the act. 10 min. Source: operations 3 (verify, always).",
     )
+    answer_seconds: Limit = Field(
+        default=120,
+        description="How long the agent has to take up a question before a person is asked. Two pulses: an agent "
+        "that misses both cannot be reached. Source: design 8.",
+    )
 
 
 class Timing(Frozen):

@@ -314,7 +314,7 @@ def _retired(situation: Situation) -> str:
 
 
 def _is_about(past: PastRepair, case: Case) -> bool:
-    """The same fault; or the driver's own word on an entity of that repair, which may be read a minute after the Xid."""
+    """The same fault; or the driver's own word on an entity of that repair: it may be read a minute after the Xid."""
     word = case.finding.fault in SAME_READING and case.finding.entity in past.entities
     return word or past.was_about(case.fault.id) or past.was_about(case.finding.fault)
 

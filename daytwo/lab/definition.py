@@ -54,6 +54,7 @@ def lab_policy(speed: float, *, pulse_seconds: float = 60.0) -> Policy:
             "verify": Verify(
                 timeout_seconds=max(60.0, usual.verify.timeout_seconds / speed),
                 quiet_seconds=max(1.0, usual.verify.quiet_seconds / speed),
+                answer_seconds=max(15.0, usual.verify.answer_seconds / speed),
             ),
             "timing": Timing(
                 auto_resolve_seconds=max(1.0, usual.timing.auto_resolve_seconds / speed),

@@ -77,6 +77,17 @@ async def test_a_node_that_comes_back_without_a_gpu_does_not_return(plane: Plane
     assert "DRAIN" in plane.scheduler_states(node)
 
 
+async def test_a_node_whose_agent_is_dead_all_the_way_is_repaired_but_does_not_return_by_itself(plane: Plane) -> None:
+    node = await plane.broken("xid-119")
+    await plane.proposed(node)
+    await plane.broken("agent-silent", node=node)
+    await plane.approved(node)
+    repair = await plane.in_state(node, S.NEEDS_HELP, seconds=60)
+    assert plane.acts(node, "reboot") == 1
+    assert "unknown" in repair.attention
+    assert "DRAIN" in plane.scheduler_states(node)
+
+
 async def test_a_fault_that_returns_after_the_repair_is_a_relapse(plane: Plane) -> None:
     node = await plane.broken("xid-79", returns_after=1500)
     await plane.approved(node)
