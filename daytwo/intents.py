@@ -22,13 +22,14 @@ from daytwo.domain.errors import Failed, Foreign, NotYet, Unclear
 from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Send, Target
 from daytwo.domain.vocabulary import DecisionKind
 from daytwo.sending import Sender, Sent
+from daytwo.settings import seconds
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow, FreezeRow, IntentRow, RepairRow
 
 log = logging.getLogger(__name__)
 
-SEND_SECONDS: Final = 10.0
+SEND_SECONDS: Final = seconds("DAYTWO_SEND_SECONDS", 10.0)
 """From the last look to the alarm. slurmctld answers an update in milliseconds, a busy one in a few seconds."""
 MAX_TRIES: Final = 3
 """Sends of one intent. Each later one needs positive evidence that the one before did not happen."""

@@ -46,6 +46,18 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
+def seconds(name: str, default: float, environ: Mapping[str, str] = os.environ) -> float:
+    """Return the duration in variable `name`, seconds from 0.1 to 3600. Raises `BadInput` naming it."""
+    found = environ.get(name) or str(default)
+    try:
+        duration = float(found)
+    except ValueError:
+        duration = 0.0
+    if not 0.1 <= duration <= 3600:
+        raise BadInput(f"{name}: found {found!r}; allowed is a number of seconds from 0.1 to 3600")
+    return duration
+
+
 def _default_state_dir() -> Path:
     return Path("/var/lib/daytwo") if os.geteuid() == 0 else Path.home() / ".local/state/daytwo"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 from datetime import timedelta
 from typing import Final
@@ -31,7 +30,7 @@ GRACE: Final = timedelta(seconds=20)
 CACHED: Final = 1_000
 """Open repairs kept in memory; a sandboxed one is some 175 KiB (temporal.md 2.1)."""
 PASSED_THROUGH: Final = ("daytwo", "activities", "workflows.names", "workflows.timeouts")
-STICKY: Final = timedelta(seconds=float(os.environ.get("DAYTWO_STICKY_SECONDS", "10")))
+STICKY: Final = timedelta(seconds=settings_module.seconds("DAYTWO_STICKY_SECONDS", 10.0))
 """How long Temporal waits for a worker that died before another one gets its workflows."""
 
 

@@ -1,4 +1,7 @@
-"""The controller: supervised loops, each under a lease in the store. Any number may run, each loop in one of them."""
+"""The controller: supervised loops, each under a lease in the store. Any number may run, each loop in one of them.
+
+`DAYTWO_LEASE_SECONDS` is after how long another takes over from one that died; only tests need another value than 15.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from daytwo import settings as settings_module
 from daytwo.adapters import Adapters
 from daytwo.controller.clusters import watch_clusters
 from daytwo.controller.leases import Lease
-from daytwo.controller.loops import Clock, Supervisor, every, holder_name
+from daytwo.controller.loops import LEASE_SECONDS, Clock, Supervisor, every, holder_name
 from daytwo.controller.reconcile import Reconciler
 from daytwo.controller.silence import watch_silence
 from daytwo.intents import Ledger
@@ -23,12 +26,11 @@ LOOK_SECONDS: Final = 0.05
 """Between two looks for due nodes: one indexed read. It bounds how soon after a finding its repair opens."""
 
 
-def loops(store: Store, settings: Settings, *, lease_seconds: float | None = None) -> Supervisor:
+def loops(store: Store, settings: Settings, *, lease_seconds: float = LEASE_SECONDS) -> Supervisor:
     """All loops of a controller, ready to run."""
     clock = Clock()
     adapters = Adapters(store)
-    more = {} if lease_seconds is None else {"lease_seconds": lease_seconds}
-    supervisor = Supervisor(store, holder=holder_name(), clock=clock, **more)
+    supervisor = Supervisor(store, holder=holder_name(), lease_seconds=lease_seconds, clock=clock)
 
     async def reconcile(lease: Lease) -> None:
         temporal = Repairs(await connect(), settings.task_queue)
@@ -49,13 +51,14 @@ def loops(store: Store, settings: Settings, *, lease_seconds: float | None = Non
 
 
 async def run(settings: Settings) -> None:
-    """Run the loops until SIGTERM or SIGINT."""
+    """Run the loops until SIGTERM or SIGINT. Raises `BadInput` for a wrong `DAYTWO_LEASE_SECONDS`."""
+    lease_seconds = settings_module.seconds("DAYTWO_LEASE_SECONDS", LEASE_SECONDS)
     stop = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signum, stop.set)
     store = Store(settings.store_url)
     await asyncio.to_thread(store.migrate)
-    await loops(store, settings).run(stop)
+    await loops(store, settings, lease_seconds=lease_seconds).run(stop)
     store.close()
 
 

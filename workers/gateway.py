@@ -40,14 +40,15 @@ def main() -> int:
 
 def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     """Serve until a signal. Raises `BadInput` naming the variable that is wrong."""
-    seconds, cert, key = _pulse_seconds(environ), _file(environ, "CERT"), _file(environ, "KEY")
+    pulse_seconds = settings_module.seconds("DAYTWO_PULSE_SECONDS", PULSE_SECONDS, environ)
+    cert, key = _file(environ, "CERT"), _file(environ, "KEY")
     address = urlsplit(settings.gateway_url)
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store(settings.store_url)
     try:
         store.migrate()
         config = uvicorn.Config(
-            create_app(Gateway(store, pulse_seconds=seconds)),
+            create_app(Gateway(store, pulse_seconds=pulse_seconds)),
             host=address.hostname or "127.0.0.1",
             port=address.port or PORTS[address.scheme],
             ssl_certfile=cert,
@@ -62,17 +63,6 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         uvicorn.Server(config).run()
     finally:
         store.close()
-
-
-def _pulse_seconds(environ: Mapping[str, str]) -> float:
-    found = environ.get("DAYTWO_PULSE_SECONDS") or str(PULSE_SECONDS)
-    try:
-        seconds = float(found)
-    except ValueError:
-        seconds = 0.0
-    if not 0.1 <= seconds <= 3600:
-        raise BadInput(f"DAYTWO_PULSE_SECONDS: found {found!r}; allowed is a number of seconds from 0.1 to 3600")
-    return seconds
 
 
 def _file(environ: Mapping[str, str], what: str) -> str | None:
