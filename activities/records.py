@@ -51,6 +51,7 @@ class RecordActivities:
         subject, text, urgent = _message(arg)
         await self.world.notifier.tell(subject, text, urgent=urgent)
         now = self.world.now()
+        await self.world.write(lambda s: repairs.stamp(s, arg.ref.repair_id, "recommended", now))
         if arg.proposal is not None and not arg.attention and _is_automatic(arg):
             await self.world.write(lambda s: _approve_by_policy(s, arg, now))
         return Done(at=now)

@@ -13,7 +13,7 @@ from activities.world import World, mark_of
 from daytwo import repairs
 from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, Foreign, NotYet, TryAgain
-from daytwo.domain.exchange import RepairRef, StepDone, StepInput
+from daytwo.domain.exchange import RepairRef, Right, StepDone, StepInput
 from daytwo.domain.repair_states import RULES
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus, State, Workload
@@ -53,14 +53,13 @@ class SchedulerActivities:
         return error
 
     @implements(do.TAKE_RIGHT)
-    async def take_right(self, arg: StepInput) -> StepDone:
-        """Take the permission to have one more node out, or wait for it."""
+    async def take_right(self, arg: StepInput) -> Right:
+        """Take the permission to have one more node out, if the budget has it now."""
         cluster = await self.world.cluster(arg.ref)
         budget, now = cluster.definition.policy.budget, self.world.now()
         problem = await self.world.write(lambda s: repairs.take_right(s, arg.ref, budget, now))
-        if problem:
-            raise NotYet(problem, 10.0)
-        return StepDone(text="the approved moment has come and the budget allows it")
+        await self.world.say_waiting(arg.ref, problem)
+        return Right(granted=not problem, text=problem or "the approved moment has come and the budget allows it")
 
     @implements(do.DRAIN)
     async def drain(self, arg: StepInput) -> StepDone:

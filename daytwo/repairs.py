@@ -139,6 +139,13 @@ def _void_what_is_open(session: Session, ref: x.RepairRef, state: State, at: dat
     session.exec(update(NodeRequestRow).where(*asked).values(state="withdrawn", ended_at=at))
 
 
+def stamp(session: Session, repair_id: str, name: str, at: datetime) -> None:
+    """Note when something happened for the first time, where no event says it."""
+    row = session.get_one(RepairRow, repair_id)
+    row.stamps = {name: at.isoformat(), **row.stamps}
+    session.add(row)
+
+
 def note_waiting(session: Session, repair_id: str, why: str) -> None:
     """Say what a repair that does not move is waiting for; the next event takes it away."""
     session.exec(update(RepairRow).where(col(RepairRow.id) == repair_id).values(waiting_for=why[:500]))

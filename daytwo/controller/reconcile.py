@@ -45,6 +45,9 @@ INFORM_EVERY: Final = timedelta(seconds=30)
 REOPEN_AFTER: Final = timedelta(seconds=5)
 """A row still `opening` after this was left by a crash before its workflow started."""
 REDELIVER_AFTER: Final = timedelta(seconds=2)
+"""The service delivers at once; what is pending after this is brought again, each time after as long again."""
+CRASHED_AGAIN: Final = timedelta(seconds=30)
+"""A node whose look fails for a reason nobody foresaw must not keep the loop from the others."""
 CONTAIN_TRIES: Final = 5
 """Looks at a containment within one look at the node; after that the node is looked at again."""
 AT_ONCE: Final = 8
@@ -86,6 +89,7 @@ class Reconciler:
         self._sweep = sweep
         self._again: dict[NodeKey, datetime] = {}
         self._swept: datetime | None = None
+        self._brought: dict[str, tuple[datetime, timedelta]] = {}
 
     async def step(self) -> int:
         """Look at what is due now; returns how many nodes were looked at."""
@@ -106,7 +110,7 @@ class Reconciler:
             found = [(cluster, name) for cluster, name in keys]
             if sweep:
                 found += _firing_or_open(session)
-            found += _left_opening(session, now - REOPEN_AFTER)
+            found += [node for node in _left_opening(session, now - REOPEN_AFTER) if node not in self._again]
         found += [node for node, at in self._again.items() if at <= now]
         return list(dict.fromkeys(found))
 
@@ -117,7 +121,10 @@ class Reconciler:
             raise
         except DaytwoError as error:
             log.warning("%s/%s: %s", *key, error)
-            self._again[key] = self._now() + timedelta(seconds=5)
+            self._again[key] = self._now() + REOPEN_AFTER
+        except Exception:
+            log.exception("%s/%s: the look failed", *key)
+            self._again[key] = self._now() + CRASHED_AGAIN
 
     async def look_at(self, cluster_name: str, node: str) -> None:
         """Judge one node and make its repair, its marks and its shown state follow."""
@@ -156,6 +163,7 @@ class Reconciler:
         if situation.open_repair is None:
             return
         if situation.open_repair.state == repairs.OPENING:
+            self._again[situation.cluster, situation.node] = self._now() + REOPEN_AFTER
             await self._start(situation, situation.open_repair.repair_id, verdict.why)
         if isinstance(verdict, Propose | Withhold) and verdict.contain and not situation.open_repair.contained:
             await self._contain(cluster, situation, situation.open_repair.repair_id, verdict.why)
@@ -278,7 +286,16 @@ class Reconciler:
         """Pending decisions that the service has not brought over at once. A policy's own are brought at once."""
         with self._store.read() as session:
             rows = session.exec(select(DecisionRow).where(DecisionRow.status == "pending")).all()
-        return [row.id for row in rows if row.channel == "policy" or row.at < now - REDELIVER_AFTER]
+        pending = {row.id: row.at if row.channel == "policy" else row.at + REDELIVER_AFTER for row in rows}
+        self._brought = {ident: told for ident, told in self._brought.items() if ident in pending}
+        return [ident for ident, at in pending.items() if self._is_due(ident, at, now)]
+
+    def _is_due(self, decision_id: str, at: datetime, now: datetime) -> bool:
+        last, wait = self._brought.get(decision_id, (at, timedelta(0)))
+        if now < last + wait:
+            return False
+        self._brought[decision_id] = now, min(2 * wait or REDELIVER_AFTER, self._sweep)
+        return True
 
     async def _find_lost_workflows(self, now: datetime) -> None:
         """An open repair without a running workflow, seen twice, starts again as one that needs help."""

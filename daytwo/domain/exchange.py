@@ -224,6 +224,13 @@ class StepDone(Lasting):
     still_faulty: bool = False
 
 
+class Right(Lasting):
+    """Whether one more node may be out now; `text` says what stands against it."""
+
+    granted: bool
+    text: str = ""
+
+
 class Verified(Lasting):
     """The outcome of the tests. Neither passed nor still faulty means that a person must look."""
 

@@ -38,6 +38,9 @@ PLANNED_STATES: Final = frozenset(
 )
 """Words of Slurm for work that somebody planned, where the marks are not ours (operations.md, rules 9 and 16)."""
 
+LEAVES_MARKS: Final = frozenset({State.REMOVED, State.HANDED_OVER})
+"""How a repair may end with its marks still on the node: somebody else stands behind them then."""
+
 MAX_EVIDENCE: Final = 12
 DAY: Final = timedelta(days=1)
 WEEK: Final = timedelta(days=7)
@@ -307,10 +310,11 @@ def _planned(facts: NodeFacts | None) -> str:
 
 
 def _retired(situation: Situation) -> str:
-    """A node that was removed keeps the marks of that repair until somebody takes them off; nothing is asked of it."""
-    removed = (past.repair_id for past in situation.history if past.outcome is State.REMOVED)
+    """A node that was removed or handed over keeps the marks of that repair until somebody takes them off."""
     mark = situation.facts.mark_repair_id if situation.facts else None
-    return f"removed by {mark}; its marks still stand" if mark in set(removed) else ""
+    ended = (past for past in situation.history if past.outcome in LEAVES_MARKS and past.repair_id == mark)
+    past = next(ended, None)
+    return f"{past.outcome} with {past.repair_id}; its marks still stand" if past else ""
 
 
 def _is_about(past: PastRepair, case: Case) -> bool:

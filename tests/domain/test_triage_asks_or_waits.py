@@ -148,9 +148,11 @@ def test_a_node_that_is_waiting_for_somebody_who_took_note_stays_contained() -> 
 REMOVED = a_past_repair(outcome=State.REMOVED, action=Action.REMOVE, rung=8)
 
 
-def test_a_removed_node_is_asked_nothing_more_while_its_marks_stand() -> None:
+@pytest.mark.parametrize("outcome", [State.REMOVED, State.HANDED_OVER])
+def test_a_node_that_was_given_away_is_asked_nothing_more_while_its_marks_stand(outcome: State) -> None:
     marked = node_facts("IDLE", "DRAIN", ownership=Ownership.OURS, mark_repair_id=REMOVED.repair_id)
-    verdict = judge(a_situation(a_finding("xid-79"), history=(REMOVED,), facts=marked))
+    past = REMOVED.model_copy(update={"outcome": outcome})
+    verdict = judge(a_situation(a_finding("xid-79"), history=(past,), facts=marked))
     assert isinstance(verdict, Withhold)
     assert (verdict.cause, verdict.contain) == ("retired", False)
 
