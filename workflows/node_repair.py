@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from temporalio import workflow
 from temporalio.common import RawValue
-from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, CancelledError, RetryState, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from activities import signatures as do
@@ -37,12 +37,14 @@ STAMPS = {
     Event.REJOINED: "returned",
 }
 SEEN_KEPT = 200
+CLAIMS_KEPT = 50
+"""Claims that wait to be judged; they go to the next run, whose input may hold 2 MiB."""
 
 
 class Interrupted(Exception):
-    """A person's word has ended what was being waited for."""
+    """What was being waited for ends: a person's word has become an event, or (`None`) this run is full."""
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: Event | None) -> None:
         super().__init__(event)
         self.event = event
 
@@ -66,7 +68,7 @@ class NodeRepair:
             return self._run
         self._show()
         while not is_terminal(self._run.state):
-            if self._should_continue_as_new():
+            if self._is_full() and not self._is_newly_cancelled():
                 await workflow.wait_condition(workflow.all_handlers_finished)
                 self._run.runs += 1
                 workflow.continue_as_new(self._run)
@@ -98,7 +100,12 @@ class NodeRepair:
             return
         info = workflow.info()
         key = f"{info.run_id}:{info.get_current_history_length()}:{len(self._run.claims)}"
-        self._run.claims.append(read_claim(key, name, arguments, workflow.payload_converter()))
+        claim = read_claim(key, name, arguments, workflow.payload_converter())
+        if claim.problem or len(self._run.claims) >= CLAIMS_KEPT:
+            self._run.note = claim.problem or f"signal {name!r} was not read: {CLAIMS_KEPT} others wait; send it again"
+            workflow.set_current_details(details.markdown(self._run))
+            return
+        self._run.claims.append(claim)
 
     @workflow.query(name=names.STATE_QUERY)
     def state(self) -> x.Run:
@@ -209,8 +216,10 @@ class NodeRepair:
             return self._say(Event.NOTHING_TO_DO, "only tests are asked for")
         if seen.outcome == "unknown" or (approval.moment is not Moment.NOW and not seen.idle):
             return await self._listen(timeouts.RELOOK_WAITING.total_seconds())
-        done = await self._poll(do.TAKE_RIGHT, self._step("right"))
-        return self._say(Event.MOMENT_CAME, done.text)
+        right = await self._call(do.TAKE_RIGHT, self._step("right"))
+        if not right.granted:
+            return await self._listen(timeouts.RELOOK_WAITING.total_seconds())
+        return self._say(Event.MOMENT_CAME, right.text)
 
     def _changed_meanwhile(self, seen: x.Assessment) -> Event | None:
         if seen.booted and not self._run.disturbed:
@@ -296,20 +305,29 @@ class NodeRepair:
         """Wait for a word, a nudge or the time; returns the event that a word has become."""
         try:
             await workflow.wait_condition(
-                lambda: self._has_word() or self._nudged, timeout=timedelta(seconds=max(seconds, 0.05))
+                lambda: self._is_called() or self._nudged, timeout=timedelta(seconds=max(seconds, 0.05))
             )
         except TimeoutError:
             return None
         self._nudged = False
         return await self._heed()
 
+    def _is_called(self) -> bool:
+        """Whatever waits must stop for a word, and for the end of this run."""
+        return self._has_word() or self._is_full()
+
     def _has_word(self) -> bool:
         return bool(self._run.pending or self._run.claims)
 
     async def _heed(self) -> Event | None:
-        """Judge the words that have come in, oldest first, until one moves the repair."""
+        """Judge the words that have come in, until one moves the repair; decisions first, which are proven.
+
+        Claims that come while the run is full are left to the next one: who sends them without end must not keep it.
+        """
         while self._has_word():
-            if self._run.claims:
+            if not self._run.pending:
+                if self._is_full():
+                    return None
                 await self._write_claim(self._run.claims[0])
                 continue
             decision_id = self._run.pending[0]
@@ -354,16 +372,16 @@ class NodeRepair:
         while True:
             handle = self._start(what, arg)
             try:
-                await workflow.wait_condition(lambda h=handle: h.done() or self._has_word())  # type: ignore[misc]  # bound now
+                await workflow.wait_condition(lambda h=handle: h.done() or self._is_called())  # type: ignore[misc]  # bound now
             except asyncio.CancelledError:
                 await _end(handle)
                 raise
             result = await handle if handle.done() else await _end(handle)
             event = await self._heed()
-            if event is not None:
-                raise Interrupted(event)
-            if result is not None:
+            if result is not None and event is None and not self._has_word():
                 return result
+            if event is not None or self._is_full():
+                raise Interrupted(event)
 
     def _start(self, what: Signature[I, O], arg: I) -> workflow.ActivityHandle[O]:
         handle: workflow.ActivityHandle[O] = workflow.start_activity(
@@ -514,7 +532,7 @@ class NodeRepair:
         limit = details.limit_of(state)
         return limit is not None and self._run.since is not None and workflow.now() > self._run.since + limit
 
-    def _should_continue_as_new(self) -> bool:
+    def _is_full(self) -> bool:
         info = workflow.info()
         return info.is_continue_as_new_suggested() or info.get_current_history_length() > self._run.events_per_run
 
@@ -530,7 +548,8 @@ async def _end(handle: workflow.ActivityHandle[O]) -> O | None:
     try:
         return await handle
     except ActivityError as error:
-        if is_cancelled_exception(error):
+        # A try that ended with "not yet" after the cancel has failed, but only for not being tried again.
+        if is_cancelled_exception(error) or error.retry_state is RetryState.CANCEL_REQUESTED:
             return None
         raise
 

@@ -39,10 +39,6 @@ POLL: Final = ActivityOptions(
     ),
 )
 
-# A run takes 10,000 signals and is then deaf, and long histories replay slowly: begin a new one long before either.
-EVENTS_PER_RUN: Final = 2_000
-EVENTS_IN_TESTS: Final = 60
-
 # How often a state that waits for a person or for a moment looks again by itself, besides being told to.
 RELOOK_PROPOSED: Final = timedelta(minutes=10)
 RELOOK_WAITING: Final = timedelta(seconds=20)

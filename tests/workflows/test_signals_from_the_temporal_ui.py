@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -98,3 +99,14 @@ async def proposed_node(plane: Plane) -> str:
     node = await plane.broken("xid-119")
     await plane.proposed(node)
     return node
+
+
+async def test_words_that_change_nothing_do_not_end_what_is_being_waited_for(plane: Plane) -> None:
+    node = await plane.broken("xid-119")
+    await plane.approved(node)
+    repair = await plane.in_state(node, S.VERIFYING, seconds=60)
+    claim = {"repair": repair.id, "revision": repair.revision, "who": "ann", "reason": "is it done?"}
+    for _ in range(30):
+        await handle_of(plane, node).signal("approve", claim)
+        await asyncio.sleep(0.02)
+    await plane.in_state(node, S.SUCCEEDED, seconds=60)
