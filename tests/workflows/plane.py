@@ -181,10 +181,18 @@ class Plane:
             [*lines, f"findings {self.findings(node)}", f"intents {self.intents(node)}", str(self.problems)]
         )
 
-    async def decide(
+    async def decide(self, node: str, kind: DecisionKind, asker: Identity = LEAD, **more: Any) -> str:
+        """Decide as a person does, on the revision that stands; returns the id of the row."""
+        decision_id = await self.written(node, kind, asker, **more)
+        delivery = TemporalDelivery(self.store, Repairs(self.client, self.settings.task_queue))
+        with contextlib.suppress(Exception):  # what is not delivered now is delivered by the reconciler
+            await delivery.deliver(decision_id)
+        return decision_id
+
+    async def written(
         self, node: str, kind: DecisionKind, asker: Identity = LEAD, *, revision: int | None = None, **more: Any
     ) -> str:
-        """Decide as a person does, on the revision that stands; returns the id of the row."""
+        """Write a decision and deliver it to nobody; returns the id of the row."""
         repair = self.repair(node)
         assert repair is not None
         request = DecisionRequest(
@@ -195,11 +203,7 @@ class Plane:
             reason=more.pop("reason", "test"),
             **more,
         )
-        made = await asyncio.to_thread(decide, self.store, asker, request, datetime.now(UTC))
-        delivery = TemporalDelivery(self.store, Repairs(self.client, self.settings.task_queue))
-        with contextlib.suppress(Exception):  # what is not delivered now is delivered by the reconciler
-            await delivery.deliver(made.id)
-        return made.id
+        return (await asyncio.to_thread(decide, self.store, asker, request, datetime.now(UTC))).id
 
     async def approved(self, node: str, **more: Any) -> None:
         """Approve what is proposed, and see it accepted."""
