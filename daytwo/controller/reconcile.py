@@ -18,21 +18,22 @@ from sqlmodel import Session, col, select, update
 
 from daytwo import repairs
 from daytwo.adapters import Adapters, Cluster, scheduler_driver
+from daytwo.controller.delivering import Delivering
 from daytwo.controller.leases import LeaseLost
+from daytwo.controller.lost_workflows import LostWorkflows
 from daytwo.domain.errors import DaytwoError, NotFound, NotYet
 from daytwo.domain.exchange import Run
 from daytwo.domain.ids import new_id
 from daytwo.domain.node_states import NodeLook, node_state
-from daytwo.domain.proposal import Proposal
 from daytwo.domain.seams import Act, NodeFacts
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Verdict, Withhold, asking, triage
-from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
+from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState
 from daytwo.faults.catalogue import catalogue
 from daytwo.intents import Guard, Ledger
 from daytwo.store.engine import Store
 from daytwo.store.situations import load_situation
-from daytwo.store.tables import DecisionRow, FindingRow, NodeRow, NodeTransitionRow, RepairEventRow, RepairRow
+from daytwo.store.tables import FindingRow, NodeRow, NodeTransitionRow, RepairRow
 from daytwo.temporal import Repairs, TemporalDelivery
 
 log = logging.getLogger(__name__)
@@ -44,8 +45,6 @@ YOUNG: Final = timedelta(seconds=15)
 INFORM_EVERY: Final = timedelta(seconds=30)
 REOPEN_AFTER: Final = timedelta(seconds=5)
 """A row still `opening` after this was left by a crash before its workflow started."""
-REDELIVER_AFTER: Final = timedelta(seconds=2)
-"""The service delivers at once; what is pending after this is brought again, each time after as long again."""
 CRASHED_AGAIN: Final = timedelta(seconds=30)
 """A node whose look fails for a reason nobody foresaw must not keep the loop from the others."""
 CONTAIN_TRIES: Final = 5
@@ -83,13 +82,13 @@ class Reconciler:
         self._adapters = adapters
         self._ledger = ledger
         self._temporal = temporal
-        self._delivery = TemporalDelivery(store, temporal)
+        self._delivering = Delivering(store, TemporalDelivery(store, temporal), longest=sweep)
+        self._lost = LostWorkflows(store, temporal, guard)
         self._guard = guard
         self._now = now
         self._sweep = sweep
         self._again: dict[NodeKey, datetime] = {}
         self._swept: datetime | None = None
-        self._brought: dict[str, tuple[datetime, timedelta]] = {}
 
     async def step(self) -> int:
         """Look at what is due now; returns how many nodes were looked at."""
@@ -98,10 +97,10 @@ class Reconciler:
         nodes = await asyncio.to_thread(self._due, now, sweep)
         for start in range(0, len(nodes), AT_ONCE):
             await asyncio.gather(*(self._look_safely(node) for node in nodes[start : start + AT_ONCE]))
-        await self._deliver(now)
+        await self._delivering.step(now)
         if sweep:
             self._swept = now
-            await self._find_lost_workflows(now)
+            await self._lost.step(now)
         return len(nodes)
 
     def _due(self, now: datetime, sweep: bool) -> list[NodeKey]:
@@ -274,101 +273,6 @@ class Reconciler:
                 row.state, row.state_since = state, self._now()
             row.state_why = why
             session.add(row)
-
-    async def _deliver(self, now: datetime) -> None:
-        for decision_id in await asyncio.to_thread(self._undelivered, now):
-            try:
-                await self._delivery.deliver(decision_id)
-            except DaytwoError as error:
-                log.info("decision %s is not delivered yet: %s", decision_id, error)
-
-    def _undelivered(self, now: datetime) -> list[str]:
-        """Pending decisions that the service has not brought over at once. A policy's own are brought at once."""
-        with self._store.read() as session:
-            rows = session.exec(select(DecisionRow).where(DecisionRow.status == "pending")).all()
-        pending = {row.id: row.at if row.channel == "policy" else row.at + REDELIVER_AFTER for row in rows}
-        self._brought = {ident: told for ident, told in self._brought.items() if ident in pending}
-        return [ident for ident, at in pending.items() if self._is_due(ident, at, now)]
-
-    def _is_due(self, decision_id: str, at: datetime, now: datetime) -> bool:
-        last, wait = self._brought.get(decision_id, (at, timedelta(0)))
-        if now < last + wait:
-            return False
-        self._brought[decision_id] = now, min(2 * wait or REDELIVER_AFTER, self._sweep)
-        return True
-
-    async def _find_lost_workflows(self, now: datetime) -> None:
-        """An open repair without a running workflow, seen twice, starts again as one that needs help."""
-        for row in await asyncio.to_thread(self._claimed):
-            try:
-                running = await self._temporal.is_running(row.cluster, row.node)
-            except DaytwoError as error:
-                log.warning("%s", error)
-                return
-            if not await asyncio.to_thread(self._is_lost, row.id, running, now):
-                continue
-            run = await asyncio.to_thread(self._into_help, row.id, now)
-            await self._temporal.start(run, f"{row.node}: {run.attention}")
-
-    def _claimed(self) -> list[RepairRow]:
-        with self._store.read() as session:
-            open_rows = (col(RepairRow.open_key).is_not(None), RepairRow.state != repairs.OPENING)
-            return list(session.exec(select(RepairRow).where(*open_rows)).all())
-
-    def _is_lost(self, repair_id: str, running: bool, now: datetime) -> bool:
-        with self._store.write() as session:
-            self._guard(session)
-            row = session.get_one(RepairRow, repair_id)
-            if row.open_key is None:
-                return False
-            seen_before = row.missing_since is not None and row.missing_since < now
-            row.missing_since = None if running else row.missing_since or now
-            session.add(row)
-            return not running and seen_before
-
-    def _into_help(self, repair_id: str, now: datetime) -> Run:
-        with self._store.write() as session:
-            self._guard(session)
-            row = session.get_one(RepairRow, repair_id)
-            run = restarted_run(session, row, now)
-            session.add(_ended_from_outside(row, run, now))
-            row.state, row.state_since, row.attention = State.NEEDS_HELP, now, run.attention
-            row.revision, row.missing_since = run.revision, None
-            session.add(row)
-        return run
-
-
-def restarted_run(session: Session, row: RepairRow, now: datetime) -> Run:
-    """The run that goes on with a repair whose workflow was terminated: a person decides how."""
-    numbers = session.exec(select(RepairEventRow.number).where(RepairEventRow.repair_id == row.id)).all()
-    return Run(
-        repair_id=row.id,
-        cluster=row.cluster,
-        node=row.node,
-        state=State.NEEDS_HELP,
-        revision=row.revision + 1,
-        rung=row.rung,
-        event_number=max(numbers, default=0) + 1,
-        proposal=Proposal.model_validate(row.proposal) if row.proposal else None,
-        disturbed=row.disturbed,
-        interrupted=row.disturbed,
-        attention=f"its workflow was ended from outside while it was {row.state}",
-        stamps={name: datetime.fromisoformat(at) for name, at in row.stamps.items()},
-        since=now,
-        restarted=True,
-    )
-
-
-def _ended_from_outside(row: RepairRow, run: Run, now: datetime) -> RepairEventRow:
-    return RepairEventRow(
-        repair_id=row.id,
-        number=run.event_number,
-        at=now,
-        event="stuck",
-        from_state=row.state,
-        to_state=State.NEEDS_HELP,
-        text=run.attention,
-    )
 
 
 def _node_look(node: NodeRow, situation: Situation, cluster: Cluster, now: datetime) -> NodeLook:
