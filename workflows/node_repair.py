@@ -42,7 +42,7 @@ CLAIMS_KEPT = 50
 
 
 class Interrupted(Exception):
-    """What was being waited for ends: a person's word has become an event, or (`None`) this run is full."""
+    """What was being waited for ends: a word has become an event, or (`None`) the run is full or cancelled."""
 
     def __init__(self, event: Event | None) -> None:
         super().__init__(event)
@@ -313,8 +313,8 @@ class NodeRepair:
         return await self._heed()
 
     def _is_called(self) -> bool:
-        """Whatever waits must stop for a word, and for the end of this run."""
-        return self._has_word() or self._is_full()
+        """Whatever waits must stop for a word, for Temporal's own cancel, and for the end of this run."""
+        return self._has_word() or self._is_newly_cancelled() or self._is_full()
 
     def _has_word(self) -> bool:
         return bool(self._run.pending or self._run.claims)
@@ -380,7 +380,7 @@ class NodeRepair:
             event = await self._heed()
             if result is not None and event is None and not self._has_word():
                 return result
-            if event is not None or self._is_full():
+            if event is not None or self._is_called():
                 raise Interrupted(event)
 
     def _start(self, what: Signature[I, O], arg: I) -> workflow.ActivityHandle[O]:
