@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import httpx
 
-from daytwo.domain.errors import Failed
+from daytwo.domain.errors import Failed, Stale
 from daytwo.lab.demo.children import Background
 from daytwo.one_at_a_time import only_one
 
@@ -55,7 +55,10 @@ class Plane:
         return answer.json()
 
     def cli(self, *words: str) -> str:
-        """Run `daytwo` with these words and return what it prints. Raises `Failed` with its words if it fails."""
+        """Run `daytwo` with these words and return what it prints.
+
+        Raises `Stale` for its exit code 5, and `Failed` for any other, with its words.
+        """
         done = subprocess.run(
             [program("daytwo"), *words],
             env=self.environment(),
@@ -65,7 +68,8 @@ class Plane:
             timeout=120,
         )
         if done.returncode:
-            raise Failed(f"daytwo {shlex.join(words)}: exit code {done.returncode}: {done.stdout}{done.stderr}".strip())
+            kind = Stale if done.returncode == Stale.exit_code else Failed
+            raise kind(f"daytwo {shlex.join(words)}: exit code {done.returncode}: {done.stdout}{done.stderr}".strip())
         return done.stdout
 
     def environment(self) -> dict[str, str]:

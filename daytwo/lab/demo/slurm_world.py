@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
-from daytwo.domain.errors import Refused
+from daytwo.domain.errors import Failed, Refused
 from daytwo.domain.policy import Attempts, Policy, Verify
 from daytwo.domain.vocabulary import ClusterKind
 from daytwo.lab.approval import lab_approval
@@ -39,28 +39,28 @@ class SlurmWorld:
         self.nodes = len(NODES)
         self.about = f"a real Slurm of {len(NODES)} nodes on this machine, {GPUS} simulated GPUs each"
         self.up_options: tuple[str, ...] = ()
-        # Short and readable by all: munge and slurmd put sockets below it, and jobs' users look into it.
-        self._root = Path(tempfile.mkdtemp(prefix="daytwo-slurm-"))
-        self._root.chmod(0o755)
-        self._room = MachineRoom(self._root, LabSettings(nodes=NODES, gpus=GPUS))
-        self._log_dir: Path | None = None
+        self._opened: tuple[MachineRoom, Path] | None = None
 
     def open(self, plane: Plane) -> None:
         """Start Slurm, two jobs and the agents, and declare the cluster."""
-        self._log_dir = Path(plane.where["log_dir"])
+        # Short and readable by all: munge and slurmd put sockets below it, and jobs' users look into it.
+        root = Path(tempfile.mkdtemp(prefix="daytwo-slurm-"))
+        root.chmod(0o755)
+        log_dir = Path(plane.where["log_dir"])
+        self._opened = MachineRoom(root, LabSettings(nodes=NODES, gpus=GPUS)), log_dir
         self._room.start()
         self._submit("llm-70b", nodes=2)
         self._submit("finetune-8b", nodes=1)
         self._declare(plane)
         try:
-            library = build(self._root / "nvml")
+            library = build(root / "nvml")
         except CompilerMissing as error:
             raise Refused(str(error)) from error
         for name in NODES:
             token = plane.cli("nodes", "token", f"{CLUSTER}/{name}").strip().splitlines()[-1]
             log = kernel_log_for_patient() if name == PATIENT else None
-            machine = Machine(name, self._root / "machines" / name, gpus=GPUS, library=library, kernel_log=log)
-            machine.enrol(plane.where["gateway_url"], token, agent_log=self._log_dir / f"agent-{name}.log")
+            machine = Machine(name, root / "machines" / name, gpus=GPUS, library=library, kernel_log=log)
+            machine.enrol(plane.where["gateway_url"], token, agent_log=log_dir / f"agent-{name}.log")
             self._room.add(machine)
 
     def patient(self) -> str:
@@ -89,10 +89,19 @@ class SlurmWorld:
 
     def close(self) -> None:
         """End agents and Slurm, and remove their files; Slurm's logs are kept beside the others."""
-        self._room.stop()
-        if self._log_dir is not None and (self._root / "log").exists():
-            shutil.copytree(self._root / "log", self._log_dir / "slurm", dirs_exist_ok=True)
-        shutil.rmtree(self._root, ignore_errors=True)
+        if self._opened is None:
+            return
+        room, log_dir = self._opened
+        room.stop()
+        if (room.root / "log").exists():
+            shutil.copytree(room.root / "log", log_dir / "slurm", dirs_exist_ok=True)
+        shutil.rmtree(room.root, ignore_errors=True)
+
+    @property
+    def _room(self) -> MachineRoom:
+        if self._opened is None:
+            raise Failed("the Slurm is asked before it was opened")
+        return self._opened[0]
 
     def _submit(self, name: str, *, nodes: int) -> None:
         named = ("--job-name", name, "--chdir", "/", "--output", "/dev/null")
@@ -106,7 +115,7 @@ class SlurmWorld:
         until(runs, seconds=20, what=f"job {name} to run")
 
     def _declare(self, plane: Plane) -> None:
-        file = self._root / "cluster.json"
+        file = self._room.root / "cluster.json"
         file.write_text(json.dumps(self._definition().model_dump(mode="json", exclude_defaults=True)))
         plane.cli("clusters", "apply", str(file))
 

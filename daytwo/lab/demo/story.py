@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
-from daytwo.domain.errors import Failed
+from daytwo.domain.errors import Failed, Stale
 from daytwo.lab.demo import screen
 from daytwo.lab.demo.plane import Plane, until
 from daytwo.lab.demo.worlds import World
@@ -15,6 +16,8 @@ from daytwo.lab.demo.worlds import World
 HEALTHY_SECONDS: Final = 90.0
 PROPOSAL_SECONDS: Final = 60.0
 SETTLE_SECONDS: Final = 60.0
+AUTO_SECONDS: Final = 240.0
+APPROVALS: Final = 3
 READING_SECONDS: Final = 3.0
 """How long `--auto` lets a watcher read the proposal before it approves."""
 
@@ -29,18 +32,20 @@ def tell(world: World, plane: Plane, *, auto: bool) -> None:
     node = world.patient()
     repair = _break_it(world, plane, node)
     _propose(plane, repair)
+    approved = None
     if auto:
         time.sleep(READING_SECONDS)
-        _approve(plane, repair)
+        screen.step("Approving it")
+        approved = _approve(plane, repair)
     else:
         screen.line("waiting for somebody's decision; Ctrl-C stops everything")
-    ended = _follow(world, plane, repair["id"], auto=auto)
+    ended = _follow(world, plane, repair, approved=approved)
     _conclude(world, plane, ended)
 
 
 def _show_health(world: World, plane: Plane) -> None:
     screen.step("Waiting until every node is healthy")
-    until(lambda: _healthy(plane) == world.nodes, seconds=HEALTHY_SECONDS, what="a healthy fleet", check=lambda: None)
+    until(lambda: _healthy(plane) == world.nodes, seconds=HEALTHY_SECONDS, what="a healthy fleet")
     screen.line(f"{world.nodes} of {world.nodes} nodes healthy. Jobs:")
     for job in world.jobs():
         screen.line(f"  {job}")
@@ -86,29 +91,54 @@ def _approve_words(repair: dict[str, Any]) -> list[str]:
     return ["repairs", "approve", repair["id"], "--revision", str(repair["revision"])]
 
 
-def _approve(plane: Plane, repair: dict[str, Any]) -> None:
-    screen.step("Approving it")
-    screen.block(plane.cli(*_approve_words(repair), "--yes"))
+def _approve(plane: Plane, repair: dict[str, Any]) -> int:
+    """Approve what stands now, if it is the act that was read, and return its revision.
+
+    A companion of the fault may have made another revision while the first was read.
+    """
+    for _ in range(APPROVALS):
+        now = plane.get(f"repairs/{repair['id']}")
+        if now["action"] != repair["action"]:
+            raise Failed(f"{now['action']} is proposed now, and not {repair['action']} any more")
+        with suppress(Stale):
+            screen.block(plane.cli(*_approve_words(now), "--yes"))
+            return int(now["revision"])
+    raise Failed(f"{repair['id']} changed {APPROVALS} times while it was being approved")
 
 
-def _follow(world: World, plane: Plane, repair_id: str, *, auto: bool) -> dict[str, Any]:
+def _follow(world: World, plane: Plane, repair: dict[str, Any], *, approved: int | None) -> dict[str, Any]:
+    """Tell what happens until the repair has ended. `approved` is the revision that `--auto` has approved."""
     screen.step("What happens")
-    repair: dict[str, Any] = plane.get(f"repairs/{repair_id}")
-    seen = max((event["number"] for event in repair["timeline"] if event["to_state"] == "proposed"), default=0)
-    shown, asked = "", False
+    path, give_up = f"repairs/{repair['id']}", time.monotonic() + AUTO_SECONDS
+    seen, shown = _proposed_by(plane.get(path)), ""
     while True:
-        progress = plane.get(f"repairs/{repair_id}/progress", after=seen, wait=1)
+        progress = plane.get(f"{path}/progress", after=seen, wait=1)
         for event in progress["events"]:
             seen = event["number"]
             screen.event(event)
         shown = _glance(world, repair["node"], shown)
         if not progress["open"]:
-            break
-        if progress["state"] == "needs-help" and not asked:
-            asked = True
-            _ask_for_help(plane.get(f"repairs/{repair_id}"), auto=auto)
-    ended: dict[str, Any] = plane.get(f"repairs/{repair_id}")
-    return ended
+            ended: dict[str, Any] = plane.get(path)
+            return ended
+        if approved is not None:
+            approved = _go_on(plane, repair, progress, approved)
+            if time.monotonic() > give_up:
+                raise Failed(f"the repair is still {progress['state']} after {AUTO_SECONDS:g} s")
+
+
+def _go_on(plane: Plane, repair: dict[str, Any], progress: dict[str, Any], approved: int) -> int:
+    """What `--auto` does in a state that waits for a person: approve the same act again, or give up."""
+    if progress["state"] == "needs-help":
+        attention = plane.get(f"repairs/{repair['id']}")["attention"]
+        raise Failed(f"the repair needs a person: {attention}")
+    if progress["state"] == "proposed" and progress["revision"] > approved:
+        return _approve(plane, repair)
+    return approved
+
+
+def _proposed_by(repair: dict[str, Any]) -> int:
+    """The number of the event that made the proposal; what comes after it has not been told yet."""
+    return max((event["number"] for event in repair["timeline"] if event["to_state"] == "proposed"), default=0)
 
 
 def _glance(world: World, node: str, shown: str) -> str:
@@ -116,13 +146,6 @@ def _glance(world: World, node: str, shown: str) -> str:
     if glance != shown:
         screen.line(f"{'':>12}  scheduler: {glance}")
     return glance
-
-
-def _ask_for_help(repair: dict[str, Any], *, auto: bool) -> None:
-    if auto:
-        raise Failed(f"the repair needs a person: {repair['attention']}")
-    screen.line(f"needs a person: {repair['attention']}")
-    screen.line(f"answers: .venv/bin/daytwo repairs show {repair['id']}")
 
 
 def _conclude(world: World, plane: Plane, repair: dict[str, Any]) -> None:
