@@ -10,7 +10,6 @@ from typing import Final
 
 from temporalio.client import Client
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from activities.registry import activities_of
 from activities.world import World
@@ -21,6 +20,7 @@ from daytwo.notify.log import LogNotifier
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
 from daytwo.temporal import connect, register_search_attributes
+from workers.sandbox import workflow_runner
 from workflows.node_repair import NodeRepair
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,6 @@ GRACE: Final = timedelta(seconds=20)
 """A try under way may finish before the worker leaves: longer than the sender's deadline."""
 CACHED: Final = 1_000
 """Open repairs kept in memory; a sandboxed one is some 175 KiB (temporal.md 2.1)."""
-PASSED_THROUGH: Final = ("daytwo", "activities", "workflows.names", "workflows.timeouts")
 STICKY: Final = timedelta(seconds=settings_module.seconds("DAYTWO_STICKY_SECONDS", 10.0))
 """How long Temporal waits for a worker that died before another one gets its workflows."""
 
@@ -48,11 +47,6 @@ def build(client: Client, settings: Settings, store: Store) -> Worker:
         graceful_shutdown_timeout=GRACE,
         sticky_queue_schedule_to_start_timeout=STICKY,
     )
-
-
-def workflow_runner() -> SandboxedWorkflowRunner:
-    """The sandbox, with our own pure modules passed through: they are the same in every run."""
-    return SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules(*PASSED_THROUGH))
 
 
 async def run(settings: Settings) -> None:

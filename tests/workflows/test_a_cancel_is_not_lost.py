@@ -16,7 +16,7 @@ from activities import signatures as do
 from daytwo.domain import exchange as x
 from daytwo.domain.vocabulary import State
 from tests.builders import a_proposal
-from workers.control import workflow_runner
+from workers.sandbox import workflow_runner
 from workflows import names
 from workflows.node_repair import NodeRepair
 
