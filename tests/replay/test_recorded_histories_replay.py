@@ -39,13 +39,10 @@ def states_in(name: str) -> Iterator[str]:
     """The states that a history has written down, as its activities were asked to."""
     for event in history(name).events:
         asked = event.activity_task_scheduled_event_attributes
-        if asked.activity_type.name in (do.RECORD.name, do.CLOSE.name):
-            written = json.loads(asked.input.payloads[0].data)
-            yield (
-                written.get("event", written)["to_state"]
-                if asked.activity_type.name == do.CLOSE.name
-                else written["to_state"]
-            )
+        if asked.activity_type.name == do.RECORD.name:
+            yield json.loads(asked.input.payloads[0].data)["to_state"]
+        if asked.activity_type.name == do.CLOSE.name:
+            yield json.loads(asked.input.payloads[0].data)["event"]["to_state"]
 
 
 def texts(value: Any, key: str = "") -> Iterator[str]:
