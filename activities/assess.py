@@ -76,6 +76,7 @@ def _look(session: Session, arg: AssessInput, cluster: Cluster, answer: Answer, 
         policy_revision=cluster.policy_revision,
         facts=answer[0],
         workloads=answer[1],
+        able=cluster.able(),
         now=now,
     )
     mine = (FindingRow.cluster == node.cluster, FindingRow.node == node.name)

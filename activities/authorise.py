@@ -15,14 +15,11 @@ from daytwo.adapters import Cluster
 from daytwo.domain.errors import NotFound
 from daytwo.domain.exchange import AuthoriseInput, Claim, ClaimWritten, Verdict, WriteClaimInput
 from daytwo.domain.repair_states import EVENT_OF, after
-from daytwo.domain.seams import ActKind
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus, Moment, State
 from daytwo.service.rights import NotAllowed, may
 from daytwo.store import audit
 from daytwo.store.tables import DecisionRow, FreezeRow
 
-ACT_OF = {Action.REBOOT: ActKind.REBOOT, Action.POWER_CYCLE: ActKind.POWER_CYCLE, Action.RESET_GPU: ActKind.RESET_GPU}
-NEEDS_NO_DRIVER = frozenset({Action.VERIFY, Action.REMOVE, Action.TELL_OWNER, Action.INSPECT})
 TWO_STEPS = frozenset({DecisionKind.APPROVE, DecisionKind.RETRY})
 """Decisions that first lead to `approved` and are judged there, by the rules as they are then."""
 FROZEN_WAIT_SECONDS = 5.0
@@ -147,11 +144,10 @@ def _impossible(action: Action | None, row: DecisionRow, cluster: Cluster) -> st
         return "nothing is proposed, and it names no action"
     if row.moment == Moment.NEXT_CHECKPOINT:
         return "this cluster has no way to know a checkpoint; approve for now or when-idle"
-    kind = ACT_OF.get(action)
-    if action in NEEDS_NO_DRIVER or (kind and cluster.driver_for(kind)):
+    able = cluster.able()
+    if action in able:
         return ""
-    able = [*sorted(a.value for a, k in ACT_OF.items() if cluster.driver_for(k)), "remove"]
-    return f"no hardware driver of {cluster.definition.name} can {action}; it can {', '.join(able)} (--action)"
+    return f"no hardware driver of {cluster.definition.name} can {action}; it can {', '.join(sorted(able))} (--action)"
 
 
 def _frozen(session: Session, arg: AuthoriseInput) -> str:

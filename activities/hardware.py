@@ -6,13 +6,12 @@ import asyncio
 from typing import Final
 
 from activities import signatures as do
-from activities.authorise import ACT_OF
 from activities.boundary import implements
 from activities.world import World, intent_key, mark_of
 from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, NotYet
 from daytwo.domain.exchange import StepDone, StepInput
-from daytwo.domain.seams import Act, ActKind, Hardware
+from daytwo.domain.seams import ACT_OF, Act, ActKind, Hardware
 from daytwo.store.tables import IntentRow, NodeRow
 
 PROOF_POLL_SECONDS: Final = 2.0

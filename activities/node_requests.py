@@ -105,12 +105,20 @@ class VerifyActivities:
                 session.add(row)
 
     async def _judge(self, cluster: Cluster, arg: StepInput, answers: Answers) -> Verification:
-        try:
-            facts = await cluster.scheduler.node(arg.ref.node)
-        except TryAgain:
-            facts = None
+        facts = await self._facts(cluster, arg)
         node = await self.world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
         return judge(self._evidence(cluster, arg, answers, facts, node), cluster.definition.policy)
+
+    async def _facts(self, cluster: Cluster, arg: StepInput) -> NodeFacts | None:
+        """What the scheduler knows of the node; `None`, which fails its test, only when the time for tests is over."""
+        try:
+            return await cluster.scheduler.node(arg.ref.node)
+        except TryAgain:
+            if self._is_late(cluster, arg):
+                return None
+            # The agent is asked again too: what it sees meanwhile must not count as judged.
+            await asyncio.to_thread(self._forget, arg)
+            raise
 
     def _evidence(
         self, cluster: Cluster, arg: StepInput, answers: Answers, facts: NodeFacts | None, node: NodeRow

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import BadInput, NotFound
-from daytwo.domain.seams import ActKind, Hardware, Scheduler, Target
-from daytwo.domain.vocabulary import ClusterKind
+from daytwo.domain.seams import ACT_OF, NEEDS_NO_DRIVER, ActKind, Hardware, Scheduler, Target
+from daytwo.domain.vocabulary import Action, ClusterKind
 from daytwo.hardware.simulated import SimulatedHardware
 from daytwo.hardware.slurm import SlurmHardware
 from daytwo.schedulers.simulated import SimulatedScheduler
@@ -28,6 +28,10 @@ class Cluster(NamedTuple):
     policy_revision: int
     scheduler: Scheduler
     hardware: tuple[Hardware, ...]
+
+    def able(self) -> frozenset[Action]:
+        """What can be done to a node of this cluster."""
+        return NEEDS_NO_DRIVER | {action for action, kind in ACT_OF.items() if self.driver_for(kind)}
 
     def driver_for(self, kind: ActKind) -> str | None:
         """The name of the first hardware driver that can do `kind`, or `None`."""

@@ -147,6 +147,7 @@ class Reconciler:
                 policy_revision=cluster.policy_revision,
                 facts=facts,
                 workloads=None,
+                able=cluster.able(),
                 now=now,
             )
             state = node_state(_node_look(node, situation, cluster, now))

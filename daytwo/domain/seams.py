@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import Field
 
-from daytwo.domain.vocabulary import Frozen, Mark, Workload
+from daytwo.domain.vocabulary import Action, Frozen, Mark, Workload
 
 
 class Ownership(StrEnum):
@@ -36,6 +36,16 @@ class ActKind(StrEnum):
     REBOOT = "reboot"
     POWER_CYCLE = "power-cycle"
     RESET_GPU = "reset-gpu"
+
+
+ACT_OF: Final = {
+    Action.REBOOT: ActKind.REBOOT,
+    Action.POWER_CYCLE: ActKind.POWER_CYCLE,
+    Action.RESET_GPU: ActKind.RESET_GPU,
+}
+"""The write behind an action on a machine. An action that is not here is done by no driver of this version."""
+
+NEEDS_NO_DRIVER: Final = frozenset({Action.VERIFY, Action.REMOVE, Action.TELL_OWNER, Action.INSPECT})
 
 
 class Act(Frozen):

@@ -65,7 +65,10 @@ class DomainTrouble(Frozen):
 
 
 class Situation(Frozen):
-    """One node, now. `facts` is `None` when the scheduler could not be read: unknown, never healthy."""
+    """One node, now. `facts` is `None` when the scheduler could not be read: unknown, never healthy.
+
+    `able` are the actions that the cluster's drivers can carry out; `None` is all of them.
+    """
 
     cluster: str
     node: str
@@ -85,3 +88,4 @@ class Situation(Frozen):
     pool_contained: int
     policy_revision: int
     survives_reboot: dict[str, bool]
+    able: frozenset[Action] | None = None

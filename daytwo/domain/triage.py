@@ -155,6 +155,7 @@ class _Judge:
         contain, containing = self._contain(own)
         whole = _with_companions(own, cases)
         advice = _advice(lead, whole, action=action, rung=rung, mode=mode, because=because)
+        advice = advice.model_copy(update={"ladder": self._ladder(lead)})
         rules = (*_rules([lead], "mode", "action"), *because, *held_back, *containing)
         return Propose(why=f"{advice.title}: {action.value}", rules=rules, contain=contain, advice=advice)
 
@@ -199,13 +200,22 @@ class _Judge:
         """The action, the rung reached, and the rules that moved it off the first action."""
         at_least, because = self._at_least(lead)
         action = lead.rule.action
-        if rung_of(action) < at_least:
-            climbed = next_rung(lead.rule.ladder, at_least - 1)
+        if not self._is_able(action):
+            because = (*because, f"no driver can {action.value}")
+        if rung_of(action) < at_least or not self._is_able(action):
+            climbed = next_rung(self._ladder(lead), max(at_least, rung_of(action)) - 1)
             action = climbed or Action.INSPECT
             because = (*because, "next rung" if climbed else "the ladder has ended: a person must look")
         if action in REBOOT_CLASS and (spent := self._spent()):
             action, because = Action.INSPECT, (*because, spent)
         return action, max(at_least, rung_of(action)), (*lead.notes, *because)
+
+    def _is_able(self, action: Action) -> bool:
+        return self.situation.able is None or action in self.situation.able
+
+    def _ladder(self, lead: Case) -> tuple[Action, ...]:
+        """The rungs that somebody can climb here."""
+        return tuple(action for action in lead.rule.ladder if self._is_able(action))
 
     def _at_least(self, lead: Case) -> tuple[int, tuple[str, ...]]:
         floors = [(0, "")]

@@ -31,6 +31,7 @@ def load_situation(
     policy_revision: int,
     facts: NodeFacts | None,
     workloads: tuple[Workload, ...] | None,
+    able: frozenset[Action] | None = None,
     now: datetime,
 ) -> Situation:
     """Everything known of `node`. `facts` and `workloads` come from the caller, who may have read them just now."""
@@ -54,6 +55,7 @@ def load_situation(
         pool_contained=sum(is_out(other) for other in pool if other.name != node.name),
         policy_revision=policy_revision,
         survives_reboot=_survives_reboot(definition, node.name),
+        able=able,
     )
 
 

@@ -293,3 +293,17 @@ def test_every_rule_that_fired_is_named() -> None:
 def test_only_what_asks_somebody_makes_a_node_unhealthy() -> None:
     situation = a_situation(a_finding("xid-13"), a_finding("xid-79", id=2))
     assert asking(situation, Policy(), catalogue()) == ("xid-79",)
+
+
+ABLE = frozenset({Action.VERIFY, Action.INSPECT, Action.TELL_OWNER, Action.REMOVE, Action.REBOOT})
+
+
+def test_a_rung_that_no_driver_can_climb_is_left_out_and_said() -> None:
+    advice = advice_for(a_situation(a_finding("xid-48"), able=ABLE))
+    assert (advice.action, advice.ladder) == (Action.REBOOT, (Action.REBOOT, Action.REMOVE))
+    assert "No driver can reset-gpu." in advice.reason
+
+
+def test_where_no_rung_can_be_climbed_a_person_must_look() -> None:
+    nothing = frozenset({Action.VERIFY, Action.INSPECT, Action.TELL_OWNER})
+    assert advice_for(a_situation(a_finding("xid-48"), able=nothing)).action is Action.INSPECT

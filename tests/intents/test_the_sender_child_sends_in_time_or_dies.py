@@ -19,6 +19,9 @@ from daytwo.sending import Sender
 
 Child = subprocess.Popen[bytes]
 
+SOON = 1.5
+"""A deadline that an interpreter on a busy machine still arms before."""
+
 
 def an_armed_child(argv: tuple[str, ...], seconds: float) -> Child:
     """A sender child, up to the point where it waits for the last word."""
@@ -56,20 +59,20 @@ def test_a_parent_that_dies_before_the_word_sends_nothing(tmp_path: Path) -> Non
 
 
 def test_a_parent_that_is_stopped_past_the_deadline_sends_nothing(tmp_path: Path) -> None:
-    child = an_armed_child(("touch", str(tmp_path / "sent")), 0.2)
+    child = an_armed_child(("touch", str(tmp_path / "sent")), SOON)
     assert child.wait(5) == -signal.SIGALRM
     end_of_input = end(child)
     assert (end_of_input, (tmp_path / "sent").exists()) == (-signal.SIGALRM, False)
 
 
-@pytest.mark.parametrize("attempt", range(5))
+@pytest.mark.parametrize("attempt", range(3))
 def test_a_child_that_is_stopped_past_the_deadline_sends_nothing(tmp_path: Path, attempt: int) -> None:
-    child = an_armed_child(("touch", str(tmp_path / "sent")), 0.2)
+    child = an_armed_child(("touch", str(tmp_path / "sent")), SOON)
     os.kill(child.pid, signal.SIGSTOP)
     assert child.stdin is not None
     child.stdin.write(b"go\n")
     child.stdin.flush()
-    time.sleep(0.4)
+    time.sleep(SOON + 0.2)
     os.kill(child.pid, signal.SIGCONT)
     assert child.wait(5) == -signal.SIGALRM
     end(child)
@@ -78,7 +81,7 @@ def test_a_child_that_is_stopped_past_the_deadline_sends_nothing(tmp_path: Path,
 
 def test_the_alarm_ends_a_command_that_hangs() -> None:
     started = time.monotonic()
-    assert end(an_armed_child(("sleep", "30"), 0.3), b"go\n") == -signal.SIGALRM
+    assert end(an_armed_child(("sleep", "30"), SOON), b"go\n") == -signal.SIGALRM
     assert time.monotonic() - started < 10
 
 

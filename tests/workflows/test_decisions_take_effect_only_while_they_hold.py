@@ -122,7 +122,7 @@ async def test_an_action_that_no_driver_can_do_is_refused_with_what_it_can(plane
     await plane.proposed(node)
     row = await plane.ended(await plane.decide(node, D.APPROVE, action=Action.REPROVISION))
     assert row.status == "refused"
-    assert "it can power-cycle, reboot" in row.status_reason
+    assert "it can inspect, power-cycle, reboot, remove" in row.status_reason
 
 
 async def test_an_operator_may_not_remove_a_node(plane: Plane) -> None:
