@@ -28,9 +28,9 @@ RUNGS: Final[dict[Action, int]] = {
 }
 
 # operations.md 3. A disk is never wiped for a fault of a board: that cures none of 48, 64, 74, 79 (rule 3).
-# A board whose first action is a power cycle goes from there to a spare: one act that boots the node is enough.
+# A power cycle follows a reboot: a GPU that lost its link, or a GSP that hangs, may need its power taken (faults.md 15).
 LADDERS: Final[dict[FaultClass, tuple[Action, ...]]] = {
-    FaultClass.BOARD: (A.RESET_GPU, A.REBOOT, A.FAILOVER, A.REMOVE),
+    FaultClass.BOARD: (A.RESET_GPU, A.REBOOT, A.POWER_CYCLE, A.FAILOVER, A.REMOVE),
     FaultClass.SOFTWARE: (A.RESTART_SERVICE, A.REBOOT, A.REPROVISION, A.REMOVE),
     FaultClass.FILESYSTEM: (A.RESTART_SERVICE, A.REBOOT, A.REPROVISION, A.REMOVE),
     FaultClass.LINK: (A.INSPECT, A.FAILOVER),

@@ -207,7 +207,9 @@ class _Judge:
             action = climbed or Action.INSPECT
             because = (*because, "next rung" if climbed else "the ladder has ended: a person must look")
         if action in REBOOT_CLASS and (spent := self._spent()):
-            action, because = Action.INSPECT, (*because, spent)
+            # Boots are used up. A spare helps after one that did not; short of that a person must look.
+            spare = at_least > 0 and Action.FAILOVER in self._ladder(lead)
+            action, because = Action.FAILOVER if spare else Action.INSPECT, (*because, spent)
         return action, max(at_least, rung_of(action)), (*lead.notes, *because)
 
     def _is_able(self, action: Action) -> bool:

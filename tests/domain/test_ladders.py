@@ -34,10 +34,10 @@ def test_what_is_the_sites_or_ours_is_no_reason_to_touch_a_node(fault_class: Fau
 @pytest.mark.parametrize(
     ("first", "ladder"),
     [
-        (A.RESET_GPU, (A.RESET_GPU, A.REBOOT, A.FAILOVER, A.REMOVE)),
-        (A.REBOOT, (A.REBOOT, A.FAILOVER, A.REMOVE)),
+        (A.RESET_GPU, (A.RESET_GPU, A.REBOOT, A.POWER_CYCLE, A.FAILOVER, A.REMOVE)),
+        (A.REBOOT, (A.REBOOT, A.POWER_CYCLE, A.FAILOVER, A.REMOVE)),
         (A.POWER_CYCLE, (A.POWER_CYCLE, A.FAILOVER, A.REMOVE)),
-        (A.VERIFY, (A.VERIFY, A.RESET_GPU, A.REBOOT, A.FAILOVER, A.REMOVE)),
+        (A.VERIFY, (A.VERIFY, A.RESET_GPU, A.REBOOT, A.POWER_CYCLE, A.FAILOVER, A.REMOVE)),
         (A.REMOVE, (A.REMOVE,)),
         (A.INSPECT, (A.INSPECT,)),
     ],
@@ -52,7 +52,7 @@ def test_an_inspection_that_stands_on_the_ladder_leads_on() -> None:
 
 @pytest.mark.parametrize(
     ("rung", "action"),
-    [(-1, A.RESET_GPU), (3, A.REBOOT), (4, A.FAILOVER), (5, A.FAILOVER), (7, A.REMOVE), (8, None)],
+    [(-1, A.RESET_GPU), (3, A.REBOOT), (4, A.POWER_CYCLE), (5, A.FAILOVER), (7, A.REMOVE), (8, None)],
 )
 def test_the_next_rung_takes_away_more(rung: int, action: Action | None) -> None:
     assert next_rung(BOARD, rung) is action

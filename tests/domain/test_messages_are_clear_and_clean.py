@@ -42,7 +42,7 @@ EXPECTED = """\
 🔴 gpu-07 GPU-5f1c0f3e GPU fell off the bus (xid-79, also xid-154) since 14:20:00Z · east · new jobs are kept off
    Job 88213 llm-70b, alice/nlp, 2 nodes/16 GPUs, 5 h 12 min of 1 d 0 h: is waited for
    Job 77 llm-70b, bob/nlp, 1 node/8 GPUs, ? of ?: is requeued
-   Do: reboot, then test. If that does not help: failover, remove.
+   Do: reboot, then test. If that does not help: power-cycle, failover, remove.
    Lost: /dev/shm. Kept: job 88213 of alice is waited for, never cancelled: it did not ask to be requeued; \
 job 77 of bob is requeued, as it asked; /raid.
    Why: The driver cannot reach the GPU over PCIe any more. Every job on it is dead and every new one fails. \

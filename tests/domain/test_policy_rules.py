@@ -51,7 +51,11 @@ def test_every_fault_of_the_catalogue_has_a_whole_rule(fault: Fault) -> None:
 @pytest.mark.parametrize(
     ("rule", "action", "ladder"),
     [
-        (FaultRule(action=Action.REBOOT), Action.REBOOT, (Action.REBOOT, Action.FAILOVER, Action.REMOVE)),
+        (
+            FaultRule(action=Action.REBOOT),
+            Action.REBOOT,
+            (Action.REBOOT, Action.POWER_CYCLE, Action.FAILOVER, Action.REMOVE),
+        ),
         (FaultRule(ladder=(Action.REBOOT, Action.REMOVE)), Action.REBOOT, (Action.REBOOT, Action.REMOVE)),
         (FaultRule(ladder=(Action.VERIFY, Action.RESET_GPU)), Action.RESET_GPU, (Action.RESET_GPU,)),
         (

@@ -161,8 +161,19 @@ def test_a_relapse_after_the_last_rung_asks_a_person() -> None:
     assert (advice.action, advice.rung) == (Action.INSPECT, 9)
 
 
-def test_a_repair_never_steps_down_when_another_fault_leads_it() -> None:
+def test_a_reboot_that_did_not_help_is_followed_by_a_power_cycle_in_the_same_repair() -> None:
     repair = an_open_repair(disturbed=True, rung=5, action=Action.REBOOT)
+    assert advice_for(a_situation(a_finding("xid-79"), open_repair=repair)).action is Action.POWER_CYCLE
+
+
+def test_a_relapse_with_no_spare_and_no_boot_left_asks_a_person() -> None:
+    able = frozenset({Action.REBOOT, Action.POWER_CYCLE, Action.REMOVE})
+    situation = a_situation(a_finding("xid-79"), history=(a_past_repair("xid-79"),), able=able)
+    assert advice_for(situation).action is Action.INSPECT
+
+
+def test_a_repair_never_steps_down_when_another_fault_leads_it() -> None:
+    repair = an_open_repair(disturbed=True, rung=6, action=Action.POWER_CYCLE)
     advice = advice_for(a_situation(a_finding("xid-48"), open_repair=repair))
     assert (advice.action, advice.rung) == (Action.FAILOVER, 7)
 

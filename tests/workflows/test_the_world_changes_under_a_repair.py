@@ -94,7 +94,7 @@ async def test_a_fault_that_returns_after_the_repair_is_a_relapse(plane: Plane) 
     first = await plane.in_state(node, S.SUCCEEDED, seconds=60)
     await plane.until(lambda: plane.repair(node).id != first.id, "a second repair", 60)  # type: ignore[union-attr]
     second = await plane.proposed(node)
-    assert (first.action, second.action) == ("reboot", "failover")
+    assert (first.action, second.action) == ("reboot", "power-cycle")
 
 
 async def test_a_dismissal_is_honoured_until_work_was_interrupted(plane: Plane) -> None:
