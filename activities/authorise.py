@@ -18,7 +18,7 @@ from daytwo.domain.repair_states import EVENT_OF, after
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus, Moment, State
 from daytwo.service.rights import NotAllowed, may
 from daytwo.store import audit
-from daytwo.store.tables import DecisionRow, FreezeRow
+from daytwo.store.tables import DecisionRow, FreezeRow, RepairRow
 
 TWO_STEPS = frozenset({DecisionKind.APPROVE, DecisionKind.RETRY})
 """Decisions that first lead to `approved` and are judged there, by the rules as they are then."""
@@ -48,7 +48,7 @@ class AuthoriseActivities:
 
 
 def _judge_and_write(session: Session, arg: AuthoriseInput, cluster: Cluster, now: datetime) -> Verdict:
-    row = session.get(DecisionRow, arg.decision_id)
+    row = session.get(DecisionRow, arg.decision_id, with_for_update=True)
     if row is None:
         raise NotFound(f"decision: found {arg.decision_id!r}, which is not in the store")
     verdict = _judge(session, arg, row, cluster)
@@ -180,6 +180,8 @@ def _claim_problem(arg: WriteClaimInput) -> str:
 
 def _write_claim(session: Session, arg: WriteClaimInput, now: datetime) -> str:
     claim = arg.claim
+    # What stops an act must not be written between that act's last look and its sending.
+    session.get(RepairRow, arg.ref.repair_id, with_for_update=True)
     ident = "d-temporal-" + hashlib.sha256(f"{arg.ref.repair_id} {claim.key}".encode()).hexdigest()[:16]
     if session.get(DecisionRow, ident) is None:
         session.add(_claim_row(ident, claim, now))

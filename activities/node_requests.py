@@ -99,7 +99,8 @@ class VerifyActivities:
     def _forget(self, arg: StepInput) -> None:
         prefix = f"{arg.ref.repair_id}/{arg.stage}/"
         with self.world.store.write() as session:
-            rows = session.exec(select(NodeRequestRow).where(col(NodeRequestRow.id).startswith(prefix))).all()
+            mine = select(NodeRequestRow).where(col(NodeRequestRow.id).startswith(prefix)).with_for_update()
+            rows = session.exec(mine.order_by(col(NodeRequestRow.created_at), col(NodeRequestRow.id))).all()
             for row in rows:
                 row.error = row.error or OVERTAKEN
                 session.add(row)

@@ -47,13 +47,8 @@ class World:
         return await asyncio.to_thread(ask)
 
     async def write(self, change: Callable[[Session], R]) -> R:
-        """Change the store in one transaction, in a thread."""
-
-        def apply() -> R:
-            with self.store.write() as session:
-                return change(session)
-
-        return await asyncio.to_thread(apply)
+        """Change the store in one transaction, in a thread; `change` is called again where it collided with another."""
+        return await asyncio.to_thread(self.store.change, change)
 
     async def say_waiting(self, ref: RepairRef, why: str) -> None:
         """Let people see what a repair waits for; written only when it changes."""

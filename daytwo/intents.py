@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from sqlalchemy import ColumnElement
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
@@ -23,7 +24,7 @@ from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcom
 from daytwo.domain.vocabulary import DecisionKind
 from daytwo.sending import Sender, Sent
 from daytwo.settings import seconds
-from daytwo.store import audit
+from daytwo.store import audit, locks
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow, FreezeRow, IntentRow, RepairRow
 
@@ -116,7 +117,7 @@ class Ledger:
         if isinstance(prepared, AlreadyDone):
             return await asyncio.to_thread(self._prove, row.id, Look(outcome=Outcome.DONE, proof=prepared.proof))
         if isinstance(prepared, NotOurs):
-            await asyncio.to_thread(self._fail, row.id, "foreign", prepared.found)
+            await asyncio.to_thread(self._fail, row, "foreign", prepared.found)
             raise Foreign(f"{act.node}: carries another's mark, {prepared.found!r}; it is left alone")
         return await self._send_through_child(row.id, act, prepared, guard)
 
@@ -178,15 +179,15 @@ class Ledger:
 
     def _after_settling(self, row: IntentRow, look: Look) -> None:
         if look.outcome is Outcome.UNCLEAR:
-            self._fail(row.id, "unclear", look.proof or row.error)
+            self._fail(row, "unclear", look.proof or row.error)
             raise Unclear(
                 f"{row.node}: it cannot be told whether {row.kind} happened ({look.proof}); a person must look"
             )
         if row.tries >= MAX_TRIES:
-            self._fail(row.id, "failed", row.error or look.proof)
+            self._fail(row, "failed", row.error or look.proof)
             raise Failed(f"{row.node}: {row.kind} did not happen in {row.tries} tries: {row.error or look.proof}")
         with self._store.write() as session:
-            _move(session, row.id, ("sending", "sent"), {"state": "intended", "updated_at": self._now()})
+            _move_try(session, row, ("sending", "sent"), {"state": "intended", "updated_at": self._now()})
 
     def _row(self, key: str) -> IntentRow:
         with self._store.read() as session:
@@ -207,7 +208,7 @@ class Ledger:
                     now=now,
                 )
 
-    def _fail(self, key: str, how: str, why: str) -> None:
+    def _fail(self, row: IntentRow, how: str, why: str) -> None:
         values = {
             "state": "failed",
             "open_node": None,
@@ -216,7 +217,7 @@ class Ledger:
             "updated_at": self._now(),
         }
         with self._store.write() as session:
-            _move(session, key, ("intended", "sending", "sent"), values)
+            _move_try(session, row, ("intended", "sending", "sent"), values)
 
     def give_up(self, repair_id: str, why: str) -> None:
         """Close what is unresolved of a repair that goes to a person, so that the person's act is not locked out."""
@@ -246,15 +247,26 @@ def _new_row(key: str, driver: str, act: Act, now: datetime) -> IntentRow:
 
 
 def _move(session: Session, key: str, states: tuple[str, ...], values: Mapping[str, object]) -> bool:
-    result = session.exec(
-        update(IntentRow).where(col(IntentRow.id) == key, col(IntentRow.state).in_(states)).values(values)
-    )
-    return result.rowcount == 1
+    return _move_where(session, values, col(IntentRow.id) == key, col(IntentRow.state).in_(states))
+
+
+def _move_try(session: Session, row: IntentRow, states: tuple[str, ...], values: Mapping[str, object]) -> bool:
+    """Move on from the try that was looked at: meanwhile another may have sent the next one."""
+    this = (col(IntentRow.id) == row.id, col(IntentRow.tries) == row.tries)
+    return _move_where(session, values, *this, col(IntentRow.state).in_(states))
+
+
+def _move_where(session: Session, values: Mapping[str, object], *where: ColumnElement[bool]) -> bool:
+    return session.exec(update(IntentRow).where(*where).values(values)).rowcount == 1
 
 
 def _stop(session: Session, act: Act) -> str:
-    """What forbids an act at this moment: a closed repair, a freeze, a stop that has not been delivered yet."""
-    repair = session.get(RepairRow, act.mark.repair_id)
+    """What forbids an act at this moment: a closed repair, a freeze, a stop that has not been delivered yet.
+
+    Until the transaction ends no freeze is written, no decision on this repair, and the repair is not closed.
+    """
+    locks.hold(session, locks.Lock.FREEZES, shared=True)
+    repair = session.get(RepairRow, act.mark.repair_id, with_for_update=True)
     if repair is None or repair.open_key is None:
         return f"{act.node}: repair {act.mark.repair_id} is not open"
     if act.kind in BRINGS_BACK:

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlmodel import Session, col, select, update
+from sqlmodel.sql.expression import SelectOfScalar
 
 from daytwo.domain.errors import BadInput, NotFound
 from daytwo.store.engine import Store
@@ -49,7 +50,8 @@ class NodeRequest:
 
 def ask(store: Store, request: NodeRequest, *, now: datetime) -> NodeRequestRow:
     """Put the question into the mailbox, once, and return its row. Raises `BadInput` if the id asks another thing."""
-    with store.write() as session:
+
+    def put(session: Session) -> NodeRequestRow:
         row = session.get(NodeRequestRow, request.id)
         if row is None:
             row = _row(request, now)
@@ -60,6 +62,8 @@ def ask(store: Store, request: NodeRequest, *, now: datetime) -> NodeRequestRow:
                 f"id: found {request.id!r}, which asks {row.kind} of {row.node}; allowed is an id of its own"
             )
         return row
+
+    return store.change(put)
 
 
 def answer_for(store: Store, request_id: str, *, now: datetime) -> NodeRequestRow:
@@ -86,7 +90,7 @@ def withdraw(store: Store, request_id: str, *, now: datetime) -> NodeRequestRow:
 def offer(session: Session, node: NodeRow, *, now: datetime) -> list[Asked]:
     """Return what the agent is to be asked: all that it has not accepted yet. For the gateway's pulse."""
     _lapse(session, node.cluster, node.name, now)
-    rows = _rows(session, node.cluster, node.name, WAITING)
+    rows = _locked(session, node.cluster, node.name, WAITING)
     for row in rows:
         _move(session, row, (OPEN,), {"state": OFFERED, "offered_at": now})
     return [_asked(row, now) for row in rows]
@@ -115,7 +119,7 @@ def answer(session: Session, node: NodeRow, answers: Sequence[Answer], *, now: d
 
 def booted(session: Session, node: NodeRow, *, now: datetime) -> None:
     """The node is in another boot: what an earlier one accepted fails, because nobody is left to answer it."""
-    for row in _rows(session, node.cluster, node.name, (ACCEPTED,)):
+    for row in _locked(session, node.cluster, node.name, (ACCEPTED,)):
         if row.boot_id != node.boot_id:
             error = "the node booted again before it answered"
             _move(session, row, (ACCEPTED,), {"state": FAILED, "ended_at": now, "error": error})
@@ -151,12 +155,21 @@ def _get(session: Session, request_id: str) -> NodeRequestRow:
 
 
 def _rows(session: Session, cluster: str, node: str, states: Sequence[str]) -> list[NodeRequestRow]:
-    query = (
+    return list(session.exec(_query(cluster, node, states).execution_options(populate_existing=True)))
+
+
+def _locked(session: Session, cluster: str, node: str, states: Sequence[str]) -> list[NodeRequestRow]:
+    """Like `_rows`, and nobody moves them meanwhile: what is read of a row decides where it goes."""
+    query = _query(cluster, node, states).with_for_update()
+    return list(session.exec(query.execution_options(populate_existing=True)))
+
+
+def _query(cluster: str, node: str, states: Sequence[str]) -> SelectOfScalar[NodeRequestRow]:
+    return (
         select(NodeRequestRow)
         .where(NodeRequestRow.cluster == cluster, NodeRequestRow.node == node, col(NodeRequestRow.state).in_(states))
         .order_by(col(NodeRequestRow.created_at), col(NodeRequestRow.id))
     )
-    return list(session.exec(query.execution_options(populate_existing=True)))
 
 
 def _move(session: Session, row: NodeRequestRow, states: Sequence[str], values: dict[str, Any]) -> bool:
@@ -169,7 +182,7 @@ def _move(session: Session, row: NodeRequestRow, states: Sequence[str], values: 
 
 
 def _lapse(session: Session, cluster: str, node: str, now: datetime) -> None:
-    for row in _rows(session, cluster, node, UNANSWERED):
+    for row in _locked(session, cluster, node, UNANSWERED):
         if row.deadline <= now:
             error = "not answered in time" if row.state == ACCEPTED else "not accepted in time"
             _move(session, row, UNANSWERED, {"state": LAPSED, "ended_at": now, "error": error})
@@ -185,7 +198,7 @@ def _asked(row: NodeRequestRow, now: datetime) -> Asked:
 
 
 def _take(session: Session, node: NodeRow, given: Answer, now: datetime) -> bool:
-    row = session.get(NodeRequestRow, given["id"], populate_existing=True)
+    row = session.get(NodeRequestRow, given["id"], with_for_update=True)
     if row is None or (row.cluster, row.node) != (node.cluster, node.name) or row.offered_at is None:
         return False
     if row.boot_id is not None and row.boot_id != given["boot_id"]:

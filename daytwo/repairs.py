@@ -13,7 +13,7 @@ from daytwo.domain import exchange as x
 from daytwo.domain.policy import Budget
 from daytwo.domain.seams import ActKind, NodeFacts
 from daytwo.domain.vocabulary import FindingStatus, State
-from daytwo.store import audit
+from daytwo.store import audit, locks
 from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRequestRow, NodeRow, RepairEventRow, RepairRow
 
 OPENING = "opening"
@@ -45,7 +45,7 @@ def open_row(
 
 def claim(session: Session, ref: x.RepairRef, now: datetime) -> x.Claimed:
     """Take the row for a workflow run; a closed or unknown repair is not owned."""
-    row = session.get(RepairRow, ref.repair_id)
+    row = session.get(RepairRow, ref.repair_id, with_for_update=True)
     if row is None:
         return x.Claimed(owned=False, why=f"repair {ref.repair_id} is not in the store")
     if row.open_key is None:
@@ -59,9 +59,9 @@ def claim(session: Session, ref: x.RepairRef, now: datetime) -> x.Claimed:
 
 def record(session: Session, event: x.RecordInput) -> bool:
     """Write one event and the repair's state after it; `False` if this event is there already (a retry)."""
+    row = session.get_one(RepairRow, event.ref.repair_id, with_for_update=True)
     if session.get(RepairEventRow, (event.ref.repair_id, event.number)):
         return False
-    row = session.get_one(RepairRow, event.ref.repair_id)
     session.add(_event_row(event))
     row.state, row.state_since = event.to_state, event.at
     row.revision, row.rung, row.attention = event.revision, event.rung, event.attention
@@ -108,6 +108,8 @@ def close(session: Session, closing: x.CloseInput) -> None:
     row.outcome = closing.event.text
     row.snooze_until = at + timedelta(seconds=closing.snooze_seconds) if closing.snooze_seconds else None
     session.add(row)
+    # Intake folds findings under the node's lock.
+    session.get(NodeRow, (ref.cluster, ref.node), with_for_update=True)
     if closing.judged_up_to:
         _clear_findings(session, ref, closing.judged_up_to, at)
     _void_what_is_open(session, ref, closing.event.to_state, at)
@@ -141,7 +143,7 @@ def _void_what_is_open(session: Session, ref: x.RepairRef, state: State, at: dat
 
 def stamp(session: Session, repair_id: str, name: str, at: datetime) -> None:
     """Note when something happened for the first time, where no event says it."""
-    row = session.get_one(RepairRow, repair_id)
+    row = session.get_one(RepairRow, repair_id, with_for_update=True)
     row.stamps = {name: at.isoformat(), **row.stamps}
     session.add(row)
 
@@ -160,10 +162,11 @@ def touch(session: Session, cluster: str, node: str) -> None:
 def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime) -> str:
     """Take the permission to have one more node out. Returns why not, or nothing when it is taken.
 
-    Nodes of *others* are counted that are out for any reason, so that at least one may always be repaired. The caller's
-    write transaction is the lock.
+    Nodes of *others* are counted that are out for any reason, so that at least one may always be repaired. One at a
+    time counts in a cluster.
     """
-    row = session.get_one(RepairRow, ref.repair_id)
+    locks.hold(session, locks.Lock.RIGHTS, ref.cluster)
+    row = session.get_one(RepairRow, ref.repair_id, with_for_update=True)
     if row.right_taken_at is not None:
         return ""
     this = session.get_one(NodeRow, (ref.cluster, ref.node))

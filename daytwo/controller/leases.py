@@ -37,7 +37,8 @@ class Lease:
 
 def acquire(store: Store, name: str, holder: str, *, now: datetime, seconds: float) -> Lease | None:
     """Take the lease for so long, if nobody holds it; `None` while somebody does."""
-    with store.write() as session:
+
+    def take(session: Session) -> Lease | None:
         row = session.get(LeaseRow, name, with_for_update=True)
         if row is None:
             row = LeaseRow(name=name, holder=holder, epoch=0, expires_at=now)
@@ -46,6 +47,8 @@ def acquire(store: Store, name: str, holder: str, *, now: datetime, seconds: flo
         row.holder, row.epoch, row.expires_at = holder, row.epoch + 1, now + timedelta(seconds=seconds)
         session.add(row)
         return Lease(name, holder, row.epoch)
+
+    return store.change(take)
 
 
 def renew(store: Store, lease: Lease, *, now: datetime, seconds: float) -> None:
@@ -62,8 +65,11 @@ def release(store: Store, lease: Lease, *, now: datetime) -> None:
 
 
 def guarded(session: Session, lease: Lease) -> None:
-    """Raise `LeaseLost` unless the lease is still this one; until the transaction ends, nobody can take it."""
-    query = select(LeaseRow.epoch).where(LeaseRow.name == lease.name).with_for_update()
+    """Raise `LeaseLost` unless the lease is still this one; until the transaction ends, nobody can take it.
+
+    The holder's own writes do not wait for each other, nor does its renewal wait for them.
+    """
+    query = select(LeaseRow.epoch).where(LeaseRow.name == lease.name).with_for_update(read=True, key_share=True)
     epoch = session.exec(query).first()
     if epoch != lease.epoch:
         raise LeaseLost(f"loop {lease.name}: {lease.holder} had epoch {lease.epoch}, now it is {epoch}")

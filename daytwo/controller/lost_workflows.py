@@ -55,7 +55,7 @@ class LostWorkflows:
     def _is_lost(self, repair_id: str, running: bool, now: datetime) -> bool:
         with self._store.write() as session:
             self._guard(session)
-            row = session.get_one(RepairRow, repair_id)
+            row = session.get_one(RepairRow, repair_id, with_for_update=True)
             if row.open_key is None:
                 return False
             seen_before = row.missing_since is not None and row.missing_since < now
@@ -66,7 +66,7 @@ class LostWorkflows:
     def _into_help(self, repair_id: str, now: datetime) -> Run:
         with self._store.write() as session:
             self._guard(session)
-            row = session.get_one(RepairRow, repair_id)
+            row = session.get_one(RepairRow, repair_id, with_for_update=True)
             run = restarted_run(session, row, now)
             session.add(_event_row(row, run, now))
             row.state, row.state_since, row.attention = State.NEEDS_HELP, now, run.attention

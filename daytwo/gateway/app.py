@@ -15,11 +15,10 @@ from typing import Any, Final, TypeVar
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import select
 from starlette.exceptions import HTTPException
 
-from daytwo.domain.errors import NotFound
+from daytwo.domain.errors import NotFound, TryAgain
 from daytwo.gateway.body import read_body
 from daytwo.gateway.findings import OldStream, take_findings
 from daytwo.gateway.identity import Identity, identify
@@ -136,8 +135,8 @@ def create_app(gateway: Gateway) -> FastAPI:
     app.add_exception_handler(OldStream, _on_old_stream)
     app.add_exception_handler(NotFound, _on_not_found)
     app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(TryAgain, _on_store)
     app.add_exception_handler(DBAPIError, _on_store)
-    app.add_exception_handler(PoolTimeout, _on_store)
     app.add_exception_handler(Exception, _on_bug)
     return app
 

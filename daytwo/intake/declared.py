@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.errors import BadInput
 from daytwo.domain.load_definition import expand_nodes
+from daytwo.store import locks
 from daytwo.store.engine import Store
 from daytwo.store.tables import ClusterRow, NodeRow
 
@@ -22,6 +23,7 @@ def declare(store: Store, definition: ClusterDefinition, *, now: datetime) -> Cl
     """
     groups = {name: group for group in definition.groups for name in expand_nodes(group.nodes)}
     with store.write() as session:
+        locks.hold(session, locks.Lock.DECLARATIONS)
         _refuse_others(session, definition.name, groups)
         row, policy_changed = _keep_cluster(session, definition, now)
         for node in _keep_nodes(session, definition.name, groups, now):
@@ -51,7 +53,7 @@ def _keep_cluster(session: Session, definition: ClusterDefinition, now: datetime
 
 
 def _keep_nodes(session: Session, cluster: str, groups: dict[str, NodeGroup], now: datetime) -> Iterator[NodeRow]:
-    known = {row.name: row for row in session.exec(select(NodeRow).where(col(NodeRow.cluster) == cluster))}
+    known = locks.lock_nodes(session, cluster)
     for name, group in groups.items():
         row = known.pop(name, None) or NodeRow(cluster=cluster, name=name, state_since=now, due=1)
         row.role, row.pool, row.domains = group.role, group.pool, list(group.domains)

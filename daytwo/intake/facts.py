@@ -12,8 +12,9 @@ from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus
 from daytwo.faults.catalogue import DRAINED_BY_PERSON
 from daytwo.intake.findings import Effect
-from daytwo.intake.observations import NODE, Guard, Observation, lock_node, observe_in
+from daytwo.intake.observations import NODE, Guard, Observation, observe_in
 from daytwo.store.engine import Store
+from daytwo.store.locks import lock_nodes
 from daytwo.store.tables import FindingRow, NodeRow
 
 DRAINED: Final = "slurm-drained"
@@ -40,11 +41,12 @@ def observe_facts(
     with store.write() as session:
         if guard:
             guard(session)
+        rows = lock_nodes(session, cluster, changed)
         findings = _findings(session, cluster)
         return tuple(
             name
-            for name in sorted(changed)
-            if _keep(lock_node(session, cluster, name), by_name.get(name), now)
+            for name in sorted(rows)
+            if _keep(rows[name], by_name.get(name), now)
             | _follow(session, cluster, by_name.get(name), findings.get(name, {}), now)
         )
 
@@ -54,8 +56,8 @@ def facts_unknown(store: Store, cluster: str, *, now: datetime, guard: Guard | N
     with store.write() as session:
         if guard:
             guard(session)
-        rows = [row for row in _nodes(session, cluster) if row.facts is not None]
-        return tuple(row.name for row in rows if _keep(row, None, now))
+        rows = [row for row in lock_nodes(session, cluster).values() if row.facts is not None]
+        return tuple(sorted(row.name for row in rows if _keep(row, None, now)))
 
 
 def _nodes(session: Session, cluster: str) -> list[NodeRow]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final
 
 from sqlmodel import Session, col, select
@@ -15,6 +16,7 @@ from daytwo.domain.errors import NotFound
 from daytwo.domain.vocabulary import FindingStatus
 from daytwo.faults.catalogue import UNKNOWN_CODE, UnknownFault, catalogue
 from daytwo.intake.findings import Effect, NodeFindings
+from daytwo.store import locks
 from daytwo.store.engine import Store
 from daytwo.store.tables import NodeRow, ObservationRow
 from daytwo.wire import node_entity
@@ -70,6 +72,7 @@ def observe(
 def observe_in(session: Session, observations: Sequence[Observation], *, now: datetime) -> tuple[Effect, ...]:
     """Like `observe`, inside the caller's write transaction. A node that anything new was seen of is due once more."""
     effects: dict[int, Effect] = {}
+    _lock(session, observations)
     numbered = sorted(enumerate(observations), key=lambda pair: (pair[1].cluster, pair[1].node, pair[0]))
     for (cluster, node), group in groupby(numbered, key=lambda pair: (pair[1].cluster, pair[1].node)):
         places, of_node = zip(*group, strict=True)
@@ -84,6 +87,18 @@ def lock_node(session: Session, cluster: str, node: str) -> NodeRow:
     if row is None:
         raise NotFound(f"node {node!r} is not declared in cluster {cluster!r}")
     return row
+
+
+def _lock(session: Session, observations: Sequence[Observation]) -> None:
+    """Lock what the observations are about before anything is read of it: clusters first, then nodes in one order."""
+    about = sorted({(each.cluster, each.node) for each in observations})
+    for cluster, node in about:
+        if node == CLUSTER_WIDE:
+            locks.hold(session, locks.Lock.WHOLE_CLUSTER, cluster)
+    for cluster, group in groupby(about, key=itemgetter(0)):
+        names = [node for _, node in group if node != CLUSTER_WIDE]
+        if len(names) > 1:
+            locks.lock_nodes(session, cluster, names)
 
 
 def _of_node(

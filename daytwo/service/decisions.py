@@ -66,13 +66,14 @@ def decide(store: Store, asker: Identity, request: DecisionRequest, now: datetim
     request id was used for something else).
     """
     _check_request(request)
-    with store.write() as session:
-        # Locked first, so that revision and row are one moment where writers are not alone.
-        repair = session.get(RepairRow, request.repair_id, with_for_update=True)
-        row = _already_made(session, asker, request)
-        if row is None:
-            row = _record(session, asker, request, _open_repair(repair, request), now=now)
-        return as_decision(row)
+    return store.change(lambda session: as_decision(_decide(session, asker, request, now)))
+
+
+def _decide(session: Session, asker: Identity, request: DecisionRequest, now: datetime) -> DecisionRow:
+    # Locked first, so that revision and row are one moment where writers are not alone.
+    repair = session.get(RepairRow, request.repair_id, with_for_update=True)
+    row = _already_made(session, asker, request)
+    return row or _record(session, asker, request, _open_repair(repair, request), now=now)
 
 
 def as_decision(row: DecisionRow) -> Decision:

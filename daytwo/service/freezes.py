@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, update
 from sqlmodel import Session, col, select
 
 from daytwo.domain.errors import BadInput, NotFound
@@ -13,9 +12,9 @@ from daytwo.service.decisions import Identity
 from daytwo.service.models import FreezeView
 from daytwo.service.reads.lookup import find_cluster, find_node
 from daytwo.service.reads.plane import freeze_view
-from daytwo.store import audit
+from daytwo.store import audit, locks
 from daytwo.store.engine import Store
-from daytwo.store.tables import ClusterRow, FreezeRow, NodeRow
+from daytwo.store.tables import ClusterRow, FreezeRow
 
 EVERYTHING = "*"
 
@@ -27,6 +26,7 @@ def freeze(store: Store, asker: Identity, scope: str, *, reason: str, now: datet
     """
     _need_reason(reason, "freeze")
     with store.write() as session:
+        locks.hold(session, locks.Lock.FREEZES)  # no act passes its last look while this is written
         _check_scope(session, scope)
         row = FreezeRow(scope=scope, reason=reason, actor=asker.actor, at=now)
         session.add(row)
@@ -51,7 +51,7 @@ def thaw(
         for row in rows:
             row.thawed_at, row.thawed_by = now, asker.actor
         session.add_all(rows)
-        session.execute(update(NodeRow).where(*_nodes_in(scope)).values(due=NodeRow.due + 1))
+        _look_at_nodes_in(session, scope)
         audit.append(session, asker.actor, "thaw", scope, data={"reason": reason}, now=now)
         return tuple(freeze_view(row) for row in rows)
 
@@ -85,8 +85,9 @@ def _check_may_thaw(session: Session, asker: Identity, scope: str, owner: str) -
     check_all(asker, rows, owner)
 
 
-def _nodes_in(scope: str) -> list[ColumnElement[bool]]:
+def _look_at_nodes_in(session: Session, scope: str) -> None:
     cluster, _, node = scope.partition("/")
-    if scope == EVERYTHING:
-        return []
-    return [col(NodeRow.cluster) == cluster, *([col(NodeRow.name) == node] if node else [])]
+    clusters = session.exec(select(ClusterRow.name)).all() if scope == EVERYTHING else [cluster]
+    for name in sorted(clusters):
+        for row in locks.lock_nodes(session, name, [node] if node else None).values():
+            row.due += 1

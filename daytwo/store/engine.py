@@ -1,25 +1,37 @@
-"""Opens the store. `read()` and `write()` are the only ways in; both are short and synchronous: call them in a thread.
+"""Opens the store: SQLite for a plane on one machine, PostgreSQL for one on several.
 
+`read()`, `write()` and `change()` are the only ways in; all are short and synchronous: call them in a thread.
 SQLite runs with WAL, and every write begins with `BEGIN IMMEDIATE`: with its default, two processes that read and then
-write lose updates.
+write lose updates. On PostgreSQL whoever reads in order to write takes locks: `daytwo.store.locks`.
 """
 
 from __future__ import annotations
 
+import random
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
+from daytwo.store.failures import Collision, is_taken, translated
+
 MIGRATIONS = Path(__file__).with_name("migrations")
-BUSY_SECONDS = 15
+BUSY_SECONDS: Final = 15
+"""How long a writer waits for another. On PostgreSQL one that pauses inside its transaction loses it after as long."""
+CONNECT_SECONDS: Final = 5
+TRIES: Final = 5
+"""Of one `change` that collides with others."""
+
+R = TypeVar("R")
 
 
 class Store:
@@ -27,42 +39,100 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.engine = _engine(url)
+        self.engine = _engine(make_url(url))
+        self._reading = self.engine.execution_options(**_reading(self.engine))
+        self._writing = self.engine.execution_options(daytwo_write=True)
+        self._name = self.engine.url.render_as_string(hide_password=True)
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session for reading; nothing written in it is kept."""
-        with Session(self.engine, expire_on_commit=False) as session:
+        """A session for reading, which sees one moment; nothing written in it is kept. Raises `TryAgain`."""
+        with self._failing_well(), Session(self._reading, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """One transaction that may write: committed at the end, rolled back on an error."""
-        options = {"daytwo_write": True}
-        with self.engine.connect().execution_options(**options) as connection:
-            with Session(connection, expire_on_commit=False) as session, session.begin():
-                yield session
-            connection.commit()
+        """One transaction that may write: committed at the end, rolled back on an error.
+
+        Raises `TryAgain` where another was in the way for too long, and `Unreachable` where the database is away.
+        """
+        with (
+            self._failing_well(),
+            Session(self._writing, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    def change(self, work: Callable[[Session], R]) -> R:
+        """Do `work` in a transaction that may write, and again where it collided with another's.
+
+        Two collide that write the same new row, or that wait for each other. `work` must be good for being called
+        again. Raises as `write` does.
+        """
+        for pause in (0.02 * 2**tried for tried in range(TRIES - 1)):
+            try:
+                with self.write() as session:
+                    return work(session)
+            except (Collision, SQLAlchemyError) as error:
+                if not isinstance(error, Collision) and not is_taken(error):
+                    raise
+            time.sleep(random.uniform(0, pause))  # noqa: S311  (spreads tries, guards nothing)
+        with self.write() as session:
+            return work(session)
 
     def migrate(self) -> None:
-        """Bring the tables up to date; safe to call at every start and from several processes."""
+        """Bring the tables up to date; safe to call at every start and from several processes. Raises `TryAgain`."""
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
         config.attributes["engine"] = self.engine
-        command.upgrade(config, "head")
+        with self._failing_well():
+            command.upgrade(config, "head")
 
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()
 
+    @contextmanager
+    def _failing_well(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            ours = translated(error, self._name)
+            if ours is None:
+                raise
+            raise ours from error
 
-def _engine(url: str) -> Engine:
-    if make_url(url).get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return _postgresql(url)
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    patience = f"{BUSY_SECONDS}s"
+    settings = {"timezone": "UTC", "lock_timeout": patience, "idle_in_transaction_session_timeout": patience}
+    given = {
+        "application_name": "daytwo",
+        "connect_timeout": str(CONNECT_SECONDS),
+        "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
+    }
+    return create_engine(
+        url,
+        pool_pre_ping=True,
+        pool_timeout=BUSY_SECONDS,
+        isolation_level="READ COMMITTED",
+        connect_args={name: value for name, value in given.items() if name not in url.query},
+    )
+
+
+def _reading(engine: Engine) -> dict[str, Any]:
+    if engine.dialect.name == "sqlite":
+        return {}
+    return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 
 
 def _on_connect(connection: sqlite3.Connection, _record: object) -> None:

@@ -34,8 +34,10 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Give back an aware time, where the database keeps none."""
-        return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)
+        """Give back the time as UTC, in whatever zone the database keeps or shows it."""
+        if value is None:
+            return None
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def _at(*, nullable: bool = False, index: bool = False) -> Any:
@@ -79,6 +81,7 @@ class NodeRow(SQLModel, table=True):
     state_why: str = ""
     boot_id: str | None = None
     identity: dict[str, Any] = _json(dict)
+    identity_at: datetime | None = _at(nullable=True)
     inventory: dict[str, Any] = _json(dict)
     agent_version: str | None = None
     stream: int = 0
@@ -156,7 +159,7 @@ class FindingRow(SQLModel, table=True):
     fault: str
     entity: str
     status: str = Field(index=True)
-    count: int = 0
+    count: int = Field(default=0, sa_column=Column(BigInteger, nullable=False))
     source: str = ""
     boot_id: str | None = None
     first_seen: datetime = _at()
@@ -265,6 +268,16 @@ class IntentRow(SQLModel, table=True):
     error: str = ""
     created_at: datetime = _at()
     updated_at: datetime = _at()
+
+
+class BmcRefusalRow(SQLModel, table=True):
+    """A BMC refused our login. So that no number of restarts locks an account out; gone when it lets us in again."""
+
+    __tablename__ = "bmc_refusals"
+    id: int | None = _serial()
+    cluster: str = Field(index=True)
+    address: str
+    at: datetime = _at()
 
 
 class NodeRequestRow(SQLModel, table=True):

@@ -34,6 +34,17 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_table(
+        "bmc_refusals",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("cluster", sa.String(), nullable=False),
+        sa.Column("address", sa.String(), nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    with op.batch_alter_table("bmc_refusals", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_bmc_refusals_cluster"), ["cluster"], unique=False)
+
+    op.create_table(
         "check_results",
         sa.Column("run_id", sa.String(), nullable=False),
         sa.Column("name", sa.String(), nullable=False),
@@ -100,7 +111,7 @@ def upgrade() -> None:
         sa.Column("fault", sa.String(), nullable=False),
         sa.Column("entity", sa.String(), nullable=False),
         sa.Column("status", sa.String(), nullable=False),
-        sa.Column("count", sa.Integer(), nullable=False),
+        sa.Column("count", sa.BigInteger(), nullable=False),
         sa.Column("source", sa.String(), nullable=False),
         sa.Column("boot_id", sa.String(), nullable=True),
         sa.Column("first_seen", sa.DateTime(timezone=True), nullable=False),
@@ -234,6 +245,7 @@ def upgrade() -> None:
         sa.Column("state_why", sa.String(), nullable=False),
         sa.Column("boot_id", sa.String(), nullable=True),
         sa.Column("identity", sa.JSON(), nullable=False),
+        sa.Column("identity_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("inventory", sa.JSON(), nullable=False),
         sa.Column("agent_version", sa.String(), nullable=True),
         sa.Column("stream", sa.Integer(), nullable=False),
@@ -386,6 +398,10 @@ def downgrade() -> None:
 
     op.drop_table("check_runs")
     op.drop_table("check_results")
+    with op.batch_alter_table("bmc_refusals", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_bmc_refusals_cluster"))
+
+    op.drop_table("bmc_refusals")
     op.drop_table("audit_heads")
     with op.batch_alter_table("audit", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_audit_subject"))
