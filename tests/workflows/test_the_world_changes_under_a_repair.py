@@ -89,7 +89,7 @@ async def test_a_node_whose_agent_is_dead_all_the_way_is_repaired_but_does_not_r
 
 
 async def test_a_fault_that_returns_after_the_repair_is_a_relapse(plane: Plane) -> None:
-    node = await plane.broken("xid-79", returns_after=1500)
+    node = await plane.broken("xid-79", returns_after=6000)
     await plane.approved(node)
     first = await plane.in_state(node, S.SUCCEEDED, seconds=60)
     await plane.until(lambda: plane.repair(node).id != first.id, "a second repair", 60)  # type: ignore[union-attr]
