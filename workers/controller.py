@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from typing import Final
 
 from daytwo import settings as settings_module
@@ -19,11 +22,12 @@ from daytwo.controller.reconcile import Reconciler
 from daytwo.controller.silence import watch_silence
 from daytwo.intents import Ledger
 from daytwo.settings import Settings
+from daytwo.store.commits import Commits
 from daytwo.store.engine import Store
 from daytwo.temporal import Repairs, connect
 
-LOOK_SECONDS: Final = 0.05
-"""Between two looks for due nodes: one indexed read. It bounds how soon after a finding its repair opens."""
+LOOK_SECONDS: Final = 0.25
+"""Between two looks for what is due by the clock. Whenever somebody has committed, there is one at once."""
 
 
 def loops(store: Store, settings: Settings, *, lease_seconds: float = LEASE_SECONDS) -> Supervisor:
@@ -36,7 +40,8 @@ def loops(store: Store, settings: Settings, *, lease_seconds: float = LEASE_SECO
         temporal = Repairs(await connect(), settings.task_queue)
         ledger = Ledger(store, adapters)
         reconciler = Reconciler(store, adapters, ledger, temporal, guard=lease.guard, now=clock.now)
-        await every(LOOK_SECONDS, reconciler.step, clock=clock)
+        with contextlib.closing(Commits(store)) as commits:
+            await every(commits.pause_seconds, when_due(reconciler.step, commits, clock=clock), clock=clock)
 
     async def watch(lease: Lease) -> None:
         await watch_clusters(store, adapters, lease, clock=clock)
@@ -48,6 +53,20 @@ def loops(store: Store, settings: Settings, *, lease_seconds: float = LEASE_SECO
     supervisor.add("watch-schedulers", watch)
     supervisor.add("watch-silence", silence)
     return supervisor
+
+
+def when_due(step: Callable[[], Awaitable[object]], commits: Commits, *, clock: Clock) -> Callable[[], Awaitable[None]]:
+    """Return a step that does nothing while nobody has committed and nothing can be due by the clock."""
+    looked_at: datetime | None = None
+
+    async def look() -> None:
+        nonlocal looked_at
+        now = clock.now()
+        if commits.any_new() or looked_at is None or now >= looked_at + timedelta(seconds=LOOK_SECONDS):
+            looked_at = now
+            await step()
+
+    return look
 
 
 async def run(settings: Settings) -> None:
