@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from activities import signatures as do
 from activities.boundary import implements
@@ -12,6 +13,7 @@ from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, NotYet
 from daytwo.domain.exchange import StepDone, StepInput
 from daytwo.domain.seams import ACT_OF, Act, ActKind, Hardware
+from daytwo.intents import SEND_SECONDS
 from daytwo.store.tables import IntentRow, NodeRow
 
 PROOF_POLL_SECONDS: Final = 2.0
@@ -29,10 +31,12 @@ class HardwareActivities:
         cluster = await self.world.cluster(arg.ref)
         kind, driver = _driver(cluster, arg)
         act = await self._intended(arg, kind, driver)
+        key = intent_key(arg.ref.repair_id, arg.stage, act)
         try:
-            look = await self.world.ledger.carry_out(intent_key(arg.ref.repair_id, arg.stage, act), driver, act)
+            look = await self.world.ledger.carry_out(key, driver, act)
         except NotYet as error:
-            raise self._late(cluster, arg, error) from error
+            since = await self._sent_at(key) or arg.since
+            raise self._late(cluster, arg, since, error) from error
         return StepDone(text=f"{arg.action} is proven", proof=look.proof)
 
     async def _intended(self, arg: StepInput, kind: ActKind, driver: str) -> Act:
@@ -42,18 +46,31 @@ class HardwareActivities:
         if row is not None:
             return Act.model_validate(row.act)
         node = await self.world.read(lambda s: s.get(NodeRow, (arg.ref.cluster, arg.ref.node)))
-        known = act.model_copy(update={"baseline": {"boot_id": node.boot_id if node else None}})
+        known = act.model_copy(update={"baseline": _heard_of(node)})
         return await (await asyncio.to_thread(self._hardware, driver)).baseline(known)
 
     def _hardware(self, driver: str) -> Hardware:
         _, cluster, number = driver.split(":")
         return self.world.adapters.cluster(cluster).hardware[int(number)]
 
-    def _late(self, cluster: Cluster, arg: StepInput, error: NotYet) -> Exception:
+    async def _sent_at(self, key: str) -> datetime | None:
+        """When the last send began: a boot has its time from then on, however late the order came."""
+        row = await self.world.read(lambda s: s.get(IntentRow, key))
+        return row.deadline - timedelta(seconds=SEND_SECONDS) if row and row.deadline else None
+
+    def _late(self, cluster: Cluster, arg: StepInput, since: datetime, error: NotYet) -> Exception:
         limit = cluster.definition.policy.timing.boot_seconds
-        if (self.world.now() - arg.since).total_seconds() > limit:
+        if (self.world.now() - since).total_seconds() > limit:
             return Failed(f"{arg.ref.node}: {arg.action} is not proven after {limit:.0f} s: {error}")
-        return NotYet(str(error), PROOF_POLL_SECONDS)
+        return NotYet(str(error), max(PROOF_POLL_SECONDS, error.delay_seconds))
+
+
+def _heard_of(node: NodeRow | None) -> dict[str, Any]:
+    """Who the machine is and which boot it runs, as its agent said: a driver compares before it touches power."""
+    if node is None:
+        return {"boot_id": None}
+    identity_at = node.identity_at.isoformat() if node.identity_at else None
+    return {"boot_id": node.boot_id, "identity": node.identity, "identity_at": identity_at}
 
 
 def _driver(cluster: Cluster, arg: StepInput) -> tuple[ActKind, str]:
