@@ -13,6 +13,8 @@ from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import BadInput, NotFound
 from daytwo.domain.seams import ACT_OF, NEEDS_NO_DRIVER, ActKind, Hardware, Scheduler, Target
 from daytwo.domain.vocabulary import Action, ClusterKind
+from daytwo.hardware.redfish import RedfishHardware
+from daytwo.hardware.redfish_memory import Memory
 from daytwo.hardware.simulated import SimulatedHardware
 from daytwo.hardware.slurm import SlurmHardware
 from daytwo.schedulers.simulated import SimulatedScheduler
@@ -34,11 +36,15 @@ class Cluster(NamedTuple):
         return NEEDS_NO_DRIVER | {action for action, kind in ACT_OF.items() if self.driver_for(kind)}
 
     def driver_for(self, kind: ActKind) -> str | None:
-        """The name of the first hardware driver that can do `kind`, or `None`."""
-        for number, driver in enumerate(self.hardware):
-            if kind in driver.capabilities():
-                return f"hardware:{self.definition.name}:{number}"
-        return None
+        """The name of the hardware driver for `kind`, or `None`: the scheduler's own comes first, the BMCs' last.
+
+        Their numbers are in intents, so which one is used is chosen here and not by their order.
+        """
+        able = [number for number, driver in enumerate(self.hardware) if kind in driver.capabilities()]
+        if not able:
+            return None
+        by_bmc = kind is ActKind.POWER_CYCLE or self.definition.reboot_by == "bmc"
+        return f"hardware:{self.definition.name}:{able[-1] if by_bmc else able[0]}"
 
 
 class Adapters(Mapping[str, Target]):
@@ -58,7 +64,7 @@ class Adapters(Mapping[str, Target]):
             )
         built = self._built.get(name)
         if built is None or built[0] != row.updated_at:
-            built = (row.updated_at, _build(ClusterDefinition.model_validate(row.definition), row.policy_revision))
+            built = (row.updated_at, _build(self._store, row))
             self._built[name] = built
         return built[1]
 
@@ -80,17 +86,24 @@ def scheduler_driver(cluster: str) -> str:
     return f"scheduler:{cluster}"
 
 
-def _build(definition: ClusterDefinition, policy_revision: int) -> Cluster:
+def _build(store: Store, row: ClusterRow) -> Cluster:
+    definition = ClusterDefinition.model_validate(row.definition)
+    scheduler, own = _scheduler(definition)
+    if not definition.bmcs:
+        return Cluster(definition, row.policy_revision, scheduler, (own,))
+    bmcs = RedfishHardware(definition.bmcs, scheduler, Memory(store, definition.name, row.updated_at))
+    return Cluster(definition, row.policy_revision, scheduler, (own, bmcs))
+
+
+def _scheduler(definition: ClusterDefinition) -> tuple[Scheduler, Hardware]:
+    """The scheduler's adapter, and what it can do to machines itself."""
     name = definition.name
     if definition.kind is ClusterKind.SLURM:
         opt_in = definition.policy.drain.requeue_opt_in
-        scheduler: Scheduler = SlurmScheduler(definition.slurm, name, opt_in=opt_in)
-        hardware: tuple[Hardware, ...] = (SlurmHardware(definition.slurm, name),)
-    elif definition.kind is ClusterKind.SIMULATED:
+        return SlurmScheduler(definition.slurm, name, opt_in=opt_in), SlurmHardware(definition.slurm, name)
+    if definition.kind is ClusterKind.SIMULATED:
         if definition.simulated_socket is None:
             raise BadInput(f"{name}: simulated_socket: missing; a simulated cluster needs the socket of its lab")
-        scheduler = SimulatedScheduler(definition.simulated_socket, name)
-        hardware = (SimulatedHardware(definition.simulated_socket, name),)
-    else:
-        raise BadInput(f"{name}: kind: found {definition.kind!r}; this version serves slurm and simulated")
-    return Cluster(definition, policy_revision, scheduler, hardware)
+        socket = definition.simulated_socket
+        return SimulatedScheduler(socket, name), SimulatedHardware(socket, name)
+    raise BadInput(f"{name}: kind: found {definition.kind!r}; this version serves slurm and simulated")

@@ -38,7 +38,7 @@ class Sender:
         self._child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", sender.__file__), stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
-        order = {"deadline": self._deadline, "send": self._send.model_dump(mode="json")}
+        order = {"deadline": self._deadline, "send": self._send.model_dump(mode="json", context={"reveal": True})}
         stdin, stdout = self._child.stdin, self._child.stdout
         if stdin is None or stdout is None:
             raise NotYet("the sender child has no pipes", 1.0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Self
+from typing import Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from daytwo.domain.node_ranges import expand_nodes
 from daytwo.domain.policy import Policy
 from daytwo.domain.vocabulary import ClusterKind, Frozen, NodeRole
+
+_REFERENCE: Final = re.compile(r"file:/.+|env:[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class NodeGroup(Frozen):
@@ -58,6 +61,44 @@ class SlurmAccess(Frozen):
     )
 
 
+class BmcAccess(Frozen):
+    """How to reach the BMCs of some nodes by Redfish. The password is only referred to, and read when it is used."""
+
+    nodes: tuple[str, ...] = Field(description="Names or ranges, as in a group.")
+    address: str = Field(
+        pattern=r"^https://[A-Za-z0-9._\-\[\]:{}]+/?$",
+        description="`https://` and a host, where `{node}` stands for the node's name: `https://{node}-bmc.example`. "
+        "Which machine answers there is read from the machine.",
+    )
+    ca: str | None = Field(
+        default=None,
+        pattern="^/",
+        description="Absolute path of the certificates that vouch for these BMCs. Absent: those of the system.",
+    )
+    verify: bool = Field(default=True, description="False: whoever answers at the address is sent the password.")
+    user: str = Field(min_length=1, description="The account on the BMCs; it needs the right to reset.")
+    password: str = Field(description="Where its password is: `file:/path` or `env:NAME`. Never the password.")
+    lit_is_located: bool = Field(
+        default=True,
+        description="An indicator that is `Lit` says that somebody looks for the machine. False for BMCs that know no "
+        "`LocationIndicatorActive` and keep it lit in ordinary service.",
+    )
+
+    @field_validator("nodes")
+    @classmethod
+    def _names_can_be_read(cls, nodes: tuple[str, ...]) -> tuple[str, ...]:
+        expand_nodes(nodes)
+        return nodes
+
+    @field_validator("password")
+    @classmethod
+    def _is_a_reference(cls, password: str) -> str:
+        if not _REFERENCE.fullmatch(password):
+            # Not quoted: it may be the password itself.
+            raise ValueError("found something that is no reference, allowed: file:/path or env:NAME")
+        return password
+
+
 class ClusterDefinition(Frozen):
     """One cluster as its operators declare it."""
 
@@ -69,6 +110,13 @@ class ClusterDefinition(Frozen):
     groups: tuple[NodeGroup, ...] = Field(description="Its nodes; each is in one group.")
     slurm: SlurmAccess = Field(default=SlurmAccess(), description="How to reach its Slurm.")
     simulated_socket: str | None = Field(default=None, description="Where the lab of a simulated cluster listens.")
+    bmcs: tuple[BmcAccess, ...] = Field(
+        default=(), description="Its BMCs, for power cycles; a node that is in two is reached by the first."
+    )
+    reboot_by: Literal["scheduler", "bmc"] = Field(
+        default="scheduler",
+        description="Who reboots: the scheduler (Slurm's RebootProgram), or the BMC, by a graceful restart.",
+    )
     policy: Policy = Field(default=Policy(), description="What this site allows.")
 
     @model_validator(mode="after")

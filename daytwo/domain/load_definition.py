@@ -56,7 +56,7 @@ def load_definitions(text: str, file: str) -> ClusterDefinition:
 
 def check_definition(definition: ClusterDefinition) -> tuple[str, ...]:
     """Return what is allowed and still likely to surprise, a sentence each."""
-    return (*_about_nodes(definition), *_about_people(definition), *_about_rules(definition))
+    return (*_about_nodes(definition), *_about_bmcs(definition), *_about_people(definition), *_about_rules(definition))
 
 
 def _line(file: str, problem: Problem) -> str:
@@ -193,6 +193,14 @@ def _about_nodes(definition: ClusterDefinition) -> Iterator[str]:
             yield f"groups[{number}].domains: none, so nothing shows that many faults have one cause"
         if not group.survives_reboot:
             yield f"groups[{number}].survives_reboot: none, so no proposal can say what a boot clears"
+
+
+def _about_bmcs(definition: ClusterDefinition) -> Iterator[str]:
+    for number, access in enumerate(definition.bmcs):
+        if not access.verify:
+            yield f"bmcs[{number}].verify: false, so whoever answers at the address learns the password"
+    if definition.reboot_by == "bmc" and not definition.bmcs:
+        yield "reboot_by: bmc, but there are no bmcs, so the scheduler reboots"
 
 
 def _about_people(definition: ClusterDefinition) -> Iterator[str]:

@@ -15,10 +15,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from daytwo.domain import policy
-from daytwo.domain.definition import ClusterDefinition, NodeGroup, SlurmAccess
+from daytwo.domain.definition import BmcAccess, ClusterDefinition, NodeGroup, SlurmAccess
 from daytwo.domain.node_states import TABLE
 
-DEFINITION: Final = (ClusterDefinition, NodeGroup, SlurmAccess)
+DEFINITION: Final = (ClusterDefinition, NodeGroup, SlurmAccess, BmcAccess)
 POLICY: Final = (
     policy.Policy,
     policy.FaultRule,

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, Protocol
 
-from pydantic import Field
+from pydantic import Field, FieldSerializationInfo, SecretStr, field_serializer
 
 from daytwo.domain.vocabulary import Action, Frozen, Mark, Workload
 
@@ -52,7 +52,8 @@ class Act(Frozen):
     """One write to one target. `target` is the job for a requeue, else the node; `baseline` is what was true before.
 
     A requeue carries `{"restarts": n}` and a reboot `{"boot_time": iso, "boot_id": id}` in `baseline`: without it
-    nobody could tell afterwards whether the act happened.
+    nobody could tell afterwards whether the act happened. An act on hardware also carries who the machine is,
+    `{"identity": {"system_uuid": …, "serial": …}, "identity_at": iso}`, as its agent said.
     """
 
     kind: ActKind
@@ -81,7 +82,28 @@ class Request(Frozen):
     body: dict[str, Any] = Field(default_factory=dict)
 
 
-Send = Annotated[Command | Request, Field(discriminator="type")]
+class HttpsRequest(Frozen):
+    """A write that is an HTTPS request with a JSON body. `url` and `ca_file` are absolute; no redirect is followed.
+
+    `secret_headers` carry who we are. They are shown only to the child that sends, through its standard input: dump
+    with the context `{"reveal": True}`.
+    """
+
+    type: Literal["https"] = "https"
+    url: str = Field(pattern=r"^https://")
+    method: str = "POST"
+    body: dict[str, Any] = Field(default_factory=dict)
+    secret_headers: dict[str, SecretStr] = Field(default_factory=dict)
+    ca_file: str | None = None
+    verify: bool = True
+
+    @field_serializer("secret_headers")
+    def _shown(self, headers: dict[str, SecretStr], info: FieldSerializationInfo) -> dict[str, str]:
+        reveal = info.context is not None and info.context.get("reveal") is True
+        return {name: value.get_secret_value() if reveal else str(value) for name, value in headers.items()}
+
+
+Send = Annotated[Command | Request | HttpsRequest, Field(discriminator="type")]
 
 
 class AlreadyDone(Frozen):
@@ -96,7 +118,7 @@ class NotOurs(Frozen):
     found: str
 
 
-Preparation = Command | Request | AlreadyDone | NotOurs
+Preparation = Command | Request | HttpsRequest | AlreadyDone | NotOurs
 
 
 class Outcome(StrEnum):

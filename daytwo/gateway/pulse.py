@@ -27,7 +27,7 @@ def take_pulse(store: Store, identity: Identity, said: Pulse, *, now: datetime, 
         node = lock_node(session, identity.cluster, identity.node)
         retire_older(session, identity, now=now)
         hear(session, node, boot_id=said.boot_id, clock=said.clock, now=now)
-        _keep(node, said)
+        _keep(node, said, now)
         refused = node_requests.answer(session, node, [_to_wire(each) for each in said.answers], now=now)
         if refused:
             log.warning("%s: answers refused: %s", node.name, ", ".join(refused))
@@ -39,10 +39,10 @@ def take_pulse(store: Store, identity: Identity, said: Pulse, *, now: datetime, 
         }
 
 
-def _keep(node: NodeRow, said: Pulse) -> None:
+def _keep(node: NodeRow, said: Pulse, now: datetime) -> None:
     node.agent_version = said.version
     if identity := said.identity.model_dump(exclude_none=True):
-        node.identity = identity
+        node.identity, node.identity_at = identity, now
     if said.inventory is not None:
         node.inventory = said.inventory.model_dump()
     if said.checks is not None:
