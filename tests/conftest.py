@@ -49,3 +49,12 @@ def store(store_url: str) -> Iterator[Store]:
     opened = Store(store_url)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def postgres_store(postgres: pg.Postgres) -> Iterator[Store]:
+    """An empty store with all tables, for what only PostgreSQL can do."""
+    with postgres.database() as url:
+        opened = Store(url)
+        yield opened
+        opened.close()

@@ -20,6 +20,7 @@ from alembic.config import Config
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import Session
 
 from daytwo.store.failures import Collision, is_taken, translated
@@ -43,6 +44,8 @@ class Store:
         self._reading = self.engine.execution_options(**_reading(self.engine))
         self._writing = self.engine.execution_options(daytwo_write=True)
         self._name = self.engine.url.render_as_string(hide_password=True)
+        self._closed = False
+        event.listen(self.engine, "checkin", self._on_checkin)
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -89,8 +92,13 @@ class Store:
             command.upgrade(config, "head")
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections; those that other threads still use, when they are done with them."""
+        self._closed = True
         self.engine.dispose()
+
+    def _on_checkin(self, _connection: object, record: ConnectionPoolEntry) -> None:
+        if self._closed:
+            record.invalidate()
 
     @contextmanager
     def _failing_well(self) -> Iterator[None]:
