@@ -39,7 +39,7 @@ SETTLE_SECONDS: Final = 30.0
 """A BMC that took an order resets within seconds; a task that it made of it is seen by itself."""
 TALK_SECONDS: Final = 60.0
 """For a whole conversation of some ten questions."""
-LEFT_OPEN: Final = timedelta(seconds=60)
+LEFT_OPEN_SECONDS: Final = 60.0
 """A session that nobody came back for in this time is ended. BMCs have few, and end them after half an hour."""
 CAPABILITIES: Final = frozenset({ActKind.REBOOT, ActKind.POWER_CYCLE})
 _THREADS: Final = ThreadPoolExecutor(16, thread_name_prefix="redfish")
@@ -60,6 +60,7 @@ class RedfishHardware:
         *,
         read_seconds: float = READ_SECONDS,
         talk_seconds: float = TALK_SECONDS,
+        left_open_seconds: float = LEFT_OPEN_SECONDS,
     ) -> None:
         self._access: dict[str, BmcAccess] = {}
         for access in bmcs:
@@ -67,6 +68,7 @@ class RedfishHardware:
                 self._access.setdefault(name, access)
         self._scheduler, self._memory = scheduler, memory
         self._read_seconds, self._talk_seconds = read_seconds, talk_seconds
+        self._left_open = timedelta(seconds=left_open_seconds)
         self._tokens: dict[str, Token] = {}
         self._asked: dict[str, BmcAccess] = {}
         self._busy: set[str] = set()
@@ -77,9 +79,15 @@ class RedfishHardware:
         return CAPABILITIES
 
     async def baseline(self, act: Act) -> Act:
-        """Add what the BMC tells of the machine now. Raises `Refused` if no BMC is known as this machine's."""
+        """Add what the BMC tells of the machine now.
+
+        Raises `Refused` if no BMC is known as this machine's, `NotYet` while it boots: what moves by itself proves
+        nothing.
+        """
         identity = identity_of(act, self._memory.now())
-        state = await self._ask(act, lambda talk: bmc.state(bmc.find(talk, identity)))
+        state = await self._ask(
+            act, lambda talk: rules.at_rest(act, bmc.state(bmc.find(talk, identity)), talk.bmc_time)
+        )
         known = {"bmc": rules.known(state), "at": self._memory.now().isoformat()}
         return act.model_copy(update={"baseline": {**act.baseline, **known}})
 
@@ -101,8 +109,7 @@ class RedfishHardware:
         theirs = rules.anothers_power(act, state) or bmc.located(talk, system) or bmc.tasks(talk)
         if theirs:
             return NotOurs(found=f"{act.node}, {talk.address}: {theirs}")
-        if rules.is_booting(state, talk.bmc_time):
-            raise NotYet(f"{act.node}: it boots ({state.boot} at {state.boot_at})", 30.0)
+        rules.at_rest(act, state, talk.bmc_time)
         way = bmc.way(talk, system, act.kind)
         log.info("%s: %s by %s at %s%s", act.node, act.kind, way.reset_type, talk.address, way.target)
         return HttpsRequest(
@@ -172,7 +179,7 @@ class RedfishHardware:
 
     def _end_left_open(self) -> None:
         """End sessions that nobody came back for: an act that was stopped at the last moment."""
-        late = datetime.now(UTC) - LEFT_OPEN
+        late = datetime.now(UTC) - self._left_open
         for address, token in list(self._tokens.items()):
             if token.at < late and address not in self._busy:
                 Conversation(address, self._asked[address], self._tokens, self._read_seconds).leave(log_out=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from daytwo.domain.errors import NotYet
 from daytwo.domain.seams import Act, ActKind, Look, NodeFacts, Outcome, Ownership
 from daytwo.hardware.redfish_memory import Heard
 from daytwo.hardware.redfish_system import State
@@ -15,6 +16,8 @@ OBEYS: Final = timedelta(minutes=10)
 """How long a system may take to shut down after it was asked to. Then it has not obeyed."""
 FRESH: Final = timedelta(seconds=15)
 """A word of the agent younger than this was spoken after the act's settling time, so by a system that is up now."""
+SAME: Final = timedelta(seconds=2)
+"""Two readings of one time differ by less, where the BMC computes it from an uptime."""
 RUNS: Final = frozenset({None, "None", "OSRunning"})
 """BootProgress of a machine that does not boot, or whose BMC does not tell."""
 UP: Final = RUNS | {"OSBootStarted"}
@@ -44,9 +47,11 @@ def anothers_power(act: Act, state: State) -> str:
     return f"{act.node} is switched off or {state.power}, not by daytwo"
 
 
-def is_booting(state: State, now: datetime) -> bool:
-    """Say whether a boot is under way and moves. `now` is by the BMC's clock."""
-    return state.boot not in RUNS and state.boot_at is not None and now - state.boot_at < MOVING
+def at_rest(act: Act, state: State, now: datetime) -> State:
+    """Return the state of a machine that does not boot just now; `now` is by the BMC's clock. Raises `NotYet`."""
+    if state.boot not in RUNS and state.boot_at is not None and now - state.boot_at < MOVING:
+        raise NotYet(f"{act.node}: it boots ({state.boot} at {state.boot_at})", 30.0)
+    return state
 
 
 def reset_since(act: Act, state: State) -> bool:
@@ -66,8 +71,7 @@ def judge(act: Act, state: State, *, at_work: str, seen_off: bool, heard: Heard,
         )
     if happened or state.power != "On" or at_work or _may_still_obey(act, now):
         return Look(outcome=Outcome.PENDING, proof=f"{shown}; {at_work}" if at_work else shown, proof_type="bmc")
-    told = state.last_reset is not None and act.baseline["bmc"]["last_reset"] is not None
-    decided = told or _in_its_old_boot(act, heard, now)
+    decided = _same(state.last_reset, act.baseline["bmc"]["last_reset"]) or _in_its_old_boot(act, heard, now)
     return Look(outcome=Outcome.NOT_DONE if decided else Outcome.UNCLEAR, proof=shown, proof_type="bmc")
 
 
@@ -86,4 +90,9 @@ def _in_its_old_boot(act: Act, heard: Heard, now: datetime) -> bool:
 
 
 def _later(found: datetime | None, before: str | None) -> bool:
-    return found is not None and before is not None and found > datetime.fromisoformat(before)
+    return found is not None and before is not None and found - datetime.fromisoformat(before) > SAME
+
+
+def _same(found: datetime | None, before: str | None) -> bool:
+    # One that went back is neither later nor the same: the BMC lost its clock, perhaps by this very reset.
+    return found is not None and before is not None and abs(found - datetime.fromisoformat(before)) <= SAME

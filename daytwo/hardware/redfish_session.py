@@ -91,6 +91,13 @@ class Conversation:
         pair = f"{self.access.user}:{self._password.get_secret_value()}".encode()
         return {"Authorization": SecretStr(f"Basic {base64.b64encode(pair).decode()}")}
 
+    def get(self, path: str) -> dict[str, Any]:
+        """The resource at `path`, as it stands. Raises `UnknownAnswer` for what is no object."""
+        found = self._line.get(path).json()
+        if not isinstance(found, dict):
+            raise UnknownAnswer(f"{self.address}: {path} is no object")
+        return found
+
     def enter(self) -> None:
         """Go on with the session that is open, or log in, once. Raises `LoginRefused`."""
         resumed = self.address in self._tokens
@@ -149,7 +156,8 @@ class Conversation:
     def _hear(self, answer: requests.Response) -> None:
         """Judge what sushy would answer with another login, or with a wait of its own length."""
         with contextlib.suppress(KeyError, TypeError, ValueError):
-            self.bmc_time = parsedate_to_datetime(answer.headers["Date"])
+            told = parsedate_to_datetime(answer.headers["Date"])
+            self.bmc_time = told if told.tzinfo else told.replace(tzinfo=UTC)
         if answer.status_code == 401:
             raise self._refusal(answer.request)
         if answer.status_code in (429, 503):

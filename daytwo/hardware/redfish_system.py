@@ -66,9 +66,9 @@ def state(system: Any) -> State:
 
 def located(talk: Conversation, system: Any) -> str:
     """Whose locator is on, or "". Somebody may stand in front of it."""
-    for resource in (system, *_chassis(system)):
-        if _is_located(resource.json, lit_is_located=talk.access.lit_is_located):
-            return f"the locator of {resource.path} is on"
+    for path, document in ((system.path, system.json), *_chassis(talk, system)):
+        if _is_located(document, lit_is_located=talk.access.lit_is_located):
+            return f"the locator of {path} is on"
     return ""
 
 
@@ -95,25 +95,24 @@ def way(talk: Conversation, system: Any, kind: ActKind) -> Way:
         if word in allowed:
             return Way(_target(talk, system.json, "#ComputerSystem.Reset"), word)
     why = f"{kind} needs {' or '.join(WAYS[kind])}; {system.path} allows {', '.join(sorted(allowed)) or 'no reset'}"
-    for chassis in _chassis(system) if kind is ActKind.POWER_CYCLE else ():
-        action = chassis.json.get("Actions", {}).get("#Chassis.Reset", {})
+    for path, chassis in _chassis(talk, system) if kind is ActKind.POWER_CYCLE else ():
+        action = chassis.get("Actions", {}).get("#Chassis.Reset", {})
         words = [word for word in WAYS[kind] if word in action.get("ResetType@Redfish.AllowableValues", ())]
-        if words and (inside := _inside(chassis)) != [system.path]:
-            why += f"; {chassis.path} holds {len(inside)} systems"
+        if words and (inside := _links(chassis, "ComputerSystems")) != [system.path]:
+            why += f"; {path} holds {len(inside)} systems"
         elif words:
-            return Way(_target(talk, chassis.json, "#Chassis.Reset"), words[0])
+            return Way(_target(talk, chassis, "#Chassis.Reset"), words[0])
     raise Refused(f"{talk.address}: {why}")
 
 
-def _chassis(system: Any) -> list[Any]:
-    try:
-        return list(system.chassis)
-    except exceptions.MissingAttributeError:
-        return []
+def _chassis(talk: Conversation, system: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    # Not as sushy's objects: those want fields that some BMCs leave out.
+    for path in _links(system.json, "Chassis"):
+        yield path, talk.get(path)
 
 
-def _inside(chassis: Any) -> list[str]:
-    return [str(link.get("@odata.id")) for link in chassis.json.get("Links", {}).get("ComputerSystems", [])]
+def _links(document: dict[str, Any], name: str) -> list[str]:
+    return [str(link["@odata.id"]) for link in (document.get("Links") or {}).get(name) or ()]
 
 
 def _allowed(system: Any) -> frozenset[str]:

@@ -4,6 +4,7 @@ LastResetTime, BootProgress, hangs, 503, 202, wrong ETags, refusals of good toke
 
 from __future__ import annotations
 
+import base64
 import json
 import ssl
 import threading
@@ -158,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         return Answer(201, {}, {"X-Auth-Token": f"token-{number}", "Location": f"{SESSIONS}/{number}"})
 
     def _is_known(self) -> bool:
-        basic = ssl_free_basic("daytwo", self.bmc.password)
+        basic = _basic("daytwo", self.bmc.password)
         return self.headers.get("X-Auth-Token") in self.bmc.sessions or self.headers.get("Authorization") == basic
 
     def _reset(self, said: dict[str, Any]) -> Answer:
@@ -186,9 +187,7 @@ def _json(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def ssl_free_basic(user: str, password: str) -> str:
-    import base64
-
+def _basic(user: str, password: str) -> str:
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from daytwo.domain.definition import BmcAccess
-from daytwo.domain.seams import Act, ActKind, NodeFacts, Ownership
+from daytwo.domain.seams import Act, ActKind, HttpsRequest, Look, NodeFacts, Ownership
 from daytwo.domain.vocabulary import Mark
 from daytwo.hardware.redfish import RedfishHardware
 from daytwo.hardware.redfish_memory import Memory
+from daytwo.sending import Sender, Sent
 from daytwo.store.engine import Store
 from daytwo.store.tables import NodeRow
 from tests.redfish.bmc import PASSWORD, SERIAL, UUID, Bmc, serving
@@ -68,13 +69,20 @@ class Desk:
     declared_at: datetime
     options: dict[str, Any]
 
+    def memory(self) -> Memory:
+        return Memory(self.store, "east", self.declared_at, clock=self.clock)
+
     def driver(self, *more: BmcAccess) -> RedfishHardware:
         """A driver as a new process would have it."""
-        memory = Memory(self.store, "east", self.declared_at, clock=self.clock)
-        return RedfishHardware((self.access, *more), self.marks, memory, **self.options)  # type: ignore[arg-type]
+        return RedfishHardware((self.access, *more), self.marks, self.memory(), **self.options)  # type: ignore[arg-type]  # what the driver asks of a scheduler
 
     def with_access(self, **fields: Any) -> Desk:
         return replace(self, access=self.access.model_copy(update=fields))
+
+    async def carry(self, request: HttpsRequest) -> Sent:
+        """Let the child send what was prepared."""
+        async with Sender(request, 5) as child:
+            return await child.go()
 
     def agent_says(self, boot_id: str) -> None:
         with self.store.write() as session:
@@ -112,6 +120,13 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def store_url(tmp_path: Path, migrated_file: Path) -> str:
+    """One kind of database: what of a BMC is kept is tested on all of them in tests/store."""
+    shutil.copyfile(migrated_file, tmp_path / "daytwo.db")
+    return f"sqlite:///{tmp_path}/daytwo.db"
+
+
+@pytest.fixture
 def bmc(certificate: Path) -> Iterator[Bmc]:
     """A BMC with one machine that is on and well."""
     with serving(Bmc(), certificate) as served:
@@ -128,3 +143,18 @@ def desk(bmc: Bmc, certificate: Path, store: Store, tmp_path: Path) -> Desk:
     )
     clock = Clock()
     return Desk(bmc, access, store, Marks(), clock, clock() - timedelta(days=2), {"read_seconds": 2.0})
+
+
+async def send(desk: Desk, kind: ActKind = ActKind.POWER_CYCLE) -> Act:
+    """Send one act through the child. Returns it with its baseline."""
+    driver = desk.driver()
+    act = await driver.baseline(an_act(kind))
+    prepared = await driver.prepare(act)
+    assert isinstance(prepared, HttpsRequest), prepared
+    await desk.carry(prepared)
+    return act
+
+
+async def reset(desk: Desk, kind: ActKind) -> Look:
+    """Send one act and look at it."""
+    return await desk.driver().look(await send(desk, kind))
