@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from activities import signatures as do
@@ -13,7 +13,6 @@ from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, NotYet
 from daytwo.domain.exchange import StepDone, StepInput
 from daytwo.domain.seams import ACT_OF, Act, ActKind, Hardware
-from daytwo.intents import SEND_SECONDS
 from daytwo.store.tables import IntentRow, NodeRow
 
 PROOF_POLL_SECONDS: Final = 2.0
@@ -35,8 +34,7 @@ class HardwareActivities:
         try:
             look = await self.world.ledger.carry_out(key, driver, act)
         except NotYet as error:
-            since = await self._sent_at(key) or arg.since
-            raise self._late(cluster, arg, since, error) from error
+            raise self._late(cluster, arg, await self._since(key, arg), error) from error
         return StepDone(text=f"{arg.action} is proven", proof=look.proof)
 
     async def _intended(self, arg: StepInput, kind: ActKind, driver: str) -> Act:
@@ -53,10 +51,10 @@ class HardwareActivities:
         _, cluster, number = driver.split(":")
         return self.world.adapters.cluster(cluster).hardware[int(number)]
 
-    async def _sent_at(self, key: str) -> datetime | None:
-        """When the last send began: a boot has its time from then on, however late the order came."""
+    async def _since(self, key: str, arg: StepInput) -> datetime:
+        """Since when nothing has come of the act: its last send or failed try, which a crash may have put off."""
         row = await self.world.read(lambda s: s.get(IntentRow, key))
-        return row.deadline - timedelta(seconds=SEND_SECONDS) if row and row.deadline else None
+        return row.updated_at if row and row.tries else arg.since
 
     def _late(self, cluster: Cluster, arg: StepInput, since: datetime, error: NotYet) -> Exception:
         limit = cluster.definition.policy.timing.boot_seconds

@@ -84,6 +84,7 @@ async def run(settings: Settings) -> None:
 def main() -> None:
     """Run the controller of this installation."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every read of a simulated fleet
     asyncio.run(run(settings_module.load()))
 
 

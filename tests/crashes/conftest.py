@@ -17,7 +17,7 @@ from tests.crashes.storms import Storm, a_storm
 from tests.crashes.strikes import struck_repairs
 from tests.workflows.temporal import TEMPORAL, a_temporal
 
-AT_ONCE = 14
+AT_ONCE = 13
 """As many as all tests need: a proposal takes seconds, and they come side by side."""
 
 
@@ -59,6 +59,7 @@ async def storm(plane: LivingPlane) -> Storm:
 
 @pytest.fixture(scope="session", autouse=True)
 def begun(request: pytest.FixtureRequest) -> None:
-    """Kill the workers before the first test, if any test asks for it."""
-    if any("struck" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        request.getfixturevalue("struck")
+    """Kill the workers before the first test, if any test asks for it; before that the storm, while jobs are young."""
+    for name in ("storm", "struck"):
+        if any(name in getattr(item, "fixturenames", ()) for item in request.session.items):
+            request.getfixturevalue(name)

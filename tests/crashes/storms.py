@@ -35,9 +35,10 @@ class Storm:
 async def a_storm(plane: LivingPlane) -> Storm:
     """Let the scheduler fail in every way, with a repair in every state."""
     seen = Storm()
-    waiting = await _waiting_repair(plane)
     drained = [await asyncio.to_thread(plane.at_work) for _ in MODES]
-    await asyncio.gather(*(plane.broken("xid-154", node=node) for node in drained))
+    waiting, *_ = await asyncio.gather(
+        _waiting_repair(plane), *(plane.broken("xid-154", node=node) for node in drained)
+    )
     for mode, draining in zip(MODES, drained, strict=True):
         verifying = await plane.faulty()
         await plane.approved(verifying)

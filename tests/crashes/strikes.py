@@ -23,11 +23,6 @@ def _sending(plane: LivingPlane, node: str) -> bool:
     return intent is not None and intent.state in ("sending", "sent")
 
 
-def _sent(plane: LivingPlane, node: str) -> bool:
-    intent = plane.reboot(node)
-    return intent is not None and intent.state == "sent"
-
-
 def _ordered(plane: LivingPlane, node: str) -> bool:
     return bool({"REBOOT_REQUESTED", "REBOOT_ISSUED"} & plane.scheduler_states(node))
 
@@ -38,8 +33,7 @@ def _tested(plane: LivingPlane, node: str) -> bool:
 
 MOMENTS: Final[dict[str, Question]] = {
     "right after the decision": _decided,
-    "while it sends the reboot": _sending,
-    "right after it sent the reboot": _sent,
+    "as it sends the reboot": _sending,
     ANSWER_LOST: _ordered,
     "right before the release": _tested,
 }

@@ -29,5 +29,5 @@ def is_intended(plane: LivingPlane, node: str) -> bool:
 def pause_before_the_last_look(plane: LivingPlane) -> None:
     """The last look is a write: while the store is locked, the sender is armed and nobody gives it the word."""
     with plane.locked_store():
-        spin(lambda: children_of(plane.worker.pid), "a sender is armed")
+        spin(lambda: children_of(plane.worker.pid), "a sender is armed", SEND_SECONDS)
         plane.worker.pause()

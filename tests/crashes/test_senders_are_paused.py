@@ -53,7 +53,7 @@ class Bench:
         return row is not None and row.state in states
 
     def reboots(self) -> int:
-        transport = httpx.HTTPTransport(uds=str(self.root / "lab.sock"))
+        transport = httpx.HTTPTransport(uds=str(self.root / "lab.sock"), verify=False)
         with httpx.Client(transport=transport, base_url="http://lab") as client:
             entries = client.get("/acts/log").json()
         return sum(entry["order"]["kind"] == "reboot" and entry["result"] == "done" for entry in entries)
@@ -104,7 +104,7 @@ def pause_before_the_last_look(bench: Bench) -> None:
     """The last look is a write: while the store is locked, the sender is armed and nobody gives it the word."""
     spin(lambda: bench.in_state("intended"), "the act is intended")
     with locked(bench.root / "daytwo.db"):
-        spin(lambda: children_of(bench.first.pid), "a sender is armed")
+        spin(lambda: children_of(bench.first.pid), "a sender is armed", SEND_SECONDS)
         bench.first.pause()
 
 
@@ -112,7 +112,7 @@ def pause_after_the_last_look(bench: Bench) -> None:
     """The sender is stopped before it can read the word, and then whoever gave it."""
     spin(lambda: bench.in_state("intended"), "the act is intended")
     with locked(bench.root / "daytwo.db"):
-        spin(lambda: children_of(bench.first.pid), "a sender is there")
+        spin(lambda: children_of(bench.first.pid), "a sender is there", SEND_SECONDS)
         time.sleep(ARMED_SECONDS)
         os.kill(children_of(bench.first.pid)[0], signal.SIGSTOP)
     spin(lambda: bench.in_state("sending"), "the word was given")
