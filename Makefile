@@ -25,6 +25,7 @@ demo: setup-demo
 
 test: setup-dev
 	@scripts/debian-packages.sh slurm || [ $$? -eq 3 ]
+	@scripts/debian-packages.sh postgres || [ $$? -eq 3 ]
 	@$(BIN)/python -m pytest $(ARGS)
 
 lint: setup-dev

@@ -2,6 +2,7 @@
 # Installs the Debian packages that daytwo's tests and demos run against, where root and Debian are there.
 #   debian-packages.sh venv     what makes a virtual environment
 #   debian-packages.sh slurm    a real Slurm with munge, and a C compiler for the simulated GPU library
+#   debian-packages.sh postgres a real PostgreSQL; the tests start one of their own
 # Where they cannot be installed: says what is missing, what that skips and how to get it; exit code 3.
 set -euo pipefail
 
@@ -14,8 +15,12 @@ case "${1:-}" in
         packages=(slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins gcc libc6-dev)
         without="tests/slurm, the agent's tests on a simulated GPU library and \`make demo ARGS=--slurm\` are skipped"
         ;;
+    postgres)
+        packages=(postgresql)
+        without="the tests of the store on PostgreSQL are skipped"
+        ;;
     *)
-        echo "usage: debian-packages.sh venv|slurm" >&2
+        echo "usage: debian-packages.sh venv|slurm|postgres" >&2
         exit 2
         ;;
 esac
