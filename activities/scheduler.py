@@ -38,7 +38,8 @@ class SchedulerActivities:
         try:
             proof = await self.mark(cluster, arg)
         except TryAgain as error:
-            raise self._late(State.QUARANTINING, arg, error) from error
+            self._fail_if_late(State.QUARANTINING, arg, error)
+            raise
         return StepDone(text="no new work lands on the node", proof=proof)
 
     async def mark(self, cluster: Cluster, arg: StepInput) -> str:
@@ -46,11 +47,10 @@ class SchedulerActivities:
         acts = cluster.scheduler.quarantine_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
         return await self.world.carry_out(arg.ref, arg.stage, acts)
 
-    def _late(self, state: State, arg: StepInput, error: TryAgain) -> Exception:
+    def _fail_if_late(self, state: State, arg: StepInput, error: TryAgain) -> None:
         limit = RULES[state].limit
         if limit is not None and self.world.now() > arg.since + limit:
-            return Failed(f"{arg.ref.node}: {state} took longer than {limit}: {error}")
-        return error
+            raise Failed(f"{arg.ref.node}: {state} took longer than {limit}: {error}") from error
 
     @implements(do.TAKE_RIGHT)
     async def take_right(self, arg: StepInput) -> Right:
@@ -115,7 +115,8 @@ class SchedulerActivities:
             node = await self.world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
             _was_heard(node, self.world.now())
         except TryAgain as error:
-            raise self._late(State.REJOINING, arg, error) from error
+            self._fail_if_late(State.REJOINING, arg, error)
+            raise
         return StepDone(text="the node takes work again")
 
 
