@@ -77,7 +77,7 @@ class Postgres:
         with (self.folder / "server.log").open("ab") as log:
             # It ends with us, also where we are killed.
             self._server = subprocess.Popen(_as_somebody(*command, ends="INT"), stdout=log, stderr=log, cwd="/")
-        self._do("pg_isready", "--quiet", "--host", str(self.folder), "--timeout=30", tries=300)
+        self._do("pg_isready", "--quiet", f"--host={self.folder}", "--username=daytwo", "--dbname=postgres", tries=300)
 
     def stop(self, how: int) -> None:
         """End the server with this signal: SIGINT breaks connections off, SIGQUIT is a crash."""
