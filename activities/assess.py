@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -61,8 +62,7 @@ class AssessActivities:
 
     async def _ask_scheduler(self, cluster: Cluster, node: str) -> tuple[NodeFacts | None, tuple[Workload, ...] | None]:
         try:
-            facts = await cluster.scheduler.node(node)
-            return facts, await cluster.scheduler.workloads([node])
+            return await asyncio.gather(cluster.scheduler.node(node), cluster.scheduler.workloads([node]))
         except TryAgain:
             return None, None
 

@@ -46,6 +46,7 @@ class RepairRun:
         self._nudged = False
         self._cancel_heeded = False
         self._verdict: x.Verdict | None = None
+        self._looking: workflow.ActivityHandle[x.Assessment] | None = None
         self._text = ""
 
     # ---- hearing
@@ -149,8 +150,12 @@ class RepairRun:
         return handle
 
     async def _assess(self) -> x.Assessment:
+        looking, self._looking = self._looking or self._look(), None
+        return await looking
+
+    def _look(self) -> workflow.ActivityHandle[x.Assessment]:
         self._nudged = False  # what comes from here on may be newer than what the look sees
-        return await self._call(do.ASSESS, inputs.assess(self._run))
+        return self._start(do.ASSESS, inputs.assess(self._run))
 
     async def _authorise(self, decision_id: str) -> x.Verdict:
         return await self._call(do.AUTHORISE, inputs.authorise(self._run, decision_id))
@@ -224,7 +229,10 @@ class RepairRun:
     def _show(self) -> None:
         """Let the Temporal UI alone tell what is wrong, what is proposed, and the command that approves."""
         workflow.set_current_details(details.markdown(self._run))
-        workflow.upsert_search_attributes(details.search_attributes(self._run))
+        known = workflow.info().typed_search_attributes
+        changed = [each for each in details.search_attributes(self._run) if known.get(each.key) != each.value]
+        if changed:
+            workflow.upsert_search_attributes(changed)
 
 
 async def _end(handle: workflow.ActivityHandle[O]) -> O | None:
