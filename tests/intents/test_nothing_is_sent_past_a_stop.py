@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
@@ -28,18 +29,33 @@ ACT = Act(kind=ActKind.DRAIN, cluster="east", node="n1", target="n1", mark=Mark(
 
 
 @dataclass
-class Counting:
+class Nothing:
     """A target that is sent a command which does nothing."""
 
     settle_seconds: float = 5.0
-    prepared: int = field(default=0)
 
     async def prepare(self, act: Act) -> Preparation:
-        self.prepared += 1
         return Command(argv=("true",))
 
     async def look(self, act: Act) -> Look:
         return Look(outcome=Outcome.DONE, proof="seen")
+
+
+class LastLook:
+    """Carries the act out, and says when its last look begins. On SQLite that waits for the open transaction."""
+
+    def __init__(self, store: Store) -> None:
+        self.begins = threading.Event()
+        self._waits = store.engine.dialect.name == "sqlite"
+
+    def carry_out(self, ledger: Ledger) -> Look:
+        if self._waits:
+            self.begins.set()
+        return asyncio.run(ledger.carry_out("k", "nothing", ACT, guard=self._guard))
+
+    def _guard(self, session: Session) -> None:
+        if session.get(IntentRow, "k"):
+            self.begins.set()
 
 
 @pytest.fixture
@@ -48,7 +64,7 @@ def ledger(store: Store) -> Ledger:
         node = NodeRow(cluster="east", name="n1", state_since=NOW)
         session.add(node)
         repairs.open_row(session, REPAIR, node, why="test", opened_by="policy", policy_revision=1, now=NOW)
-    return Ledger(store, {"counting": Counting()})
+    return Ledger(store, {"nothing": Nothing()})
 
 
 def freezing(session: Session) -> None:
@@ -74,8 +90,9 @@ def closing(session: Session) -> None:
 def test_a_stop_that_is_being_written_is_heeded(
     store: Store, ledger: Ledger, stop: Callable[[Session], None], says: str
 ) -> None:
+    looks = LastLook(store)
     with (
-        while_open(store, stop, lambda: asyncio.run(ledger.carry_out("k", "counting", ACT))) as sending,
+        while_open(store, stop, lambda: looks.carry_out(ledger), there=looks.begins) as sending,
         pytest.raises(NotYet, match=says),
     ):
         sending.result()
@@ -91,3 +108,27 @@ def test_a_freeze_is_not_written_while_an_act_has_its_last_look(store: Store) ->
         lambda: freezes.freeze(store, alice, "*", reason="test", now=NOW),
     ) as freezing_too:
         assert freezing_too.waited
+
+
+@dataclass
+class Overtaken(Nothing):
+    """While somebody looks whether the first try happened, somebody else sends the second."""
+
+    settle_seconds: float = -1000.0
+    store: Store | None = None
+
+    async def look(self, act: Act) -> Look:
+        assert self.store
+        with self.store.write() as session:
+            row = session.get_one(IntentRow, "k")
+            row.state, row.tries = "sending", 2
+        return Look(outcome=Outcome.NOT_DONE, proof="not there")
+
+
+async def test_a_look_at_one_try_does_not_send_again_after_the_next(store: Store, ledger: Ledger) -> None:
+    overtaken = Ledger(store, {"nothing": Overtaken(store=store)})
+    with pytest.raises(NotYet):
+        await overtaken.carry_out("k", "nothing", ACT)
+    with store.read() as session:
+        row = session.get_one(IntentRow, "k")
+    assert (row.state, row.tries) == ("sending", 2)

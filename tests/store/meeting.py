@@ -37,8 +37,9 @@ class Meanwhile(Generic[R]):
     _done: Future[R] | None = field(default=None)
     waited: bool = False
 
-    def begins(self, pool: ThreadPoolExecutor, act: Callable[[], R]) -> None:
+    def begins(self, pool: ThreadPoolExecutor, act: Callable[[], R], there: threading.Event) -> None:
         self._done = pool.submit(act)
+        assert there.wait(10)
         self.waited = not wait([self._done], MOMENT).done
 
     def result(self) -> R:
@@ -47,12 +48,24 @@ class Meanwhile(Generic[R]):
 
 
 @contextmanager
-def while_open(store: Store, first: Callable[[Session], object], then: Callable[[], R]) -> Iterator[Meanwhile[R]]:
-    """Do `first` in a transaction; begin `then` in a thread while it is open; give it back once it is committed."""
+def while_open(
+    store: Store, first: Callable[[Session], object], then: Callable[[], R], *, there: threading.Event | None = None
+) -> Iterator[Meanwhile[R]]:
+    """Do `first` in a transaction; begin `then` in a thread while it is open; give it back once it is committed.
+
+    `then` takes until `there` to come to what is to meet; without it, it is there at once.
+    """
     meanwhile: Meanwhile[R] = Meanwhile()
     with ThreadPoolExecutor(1) as pool:
         with store.write() as session:
             first(session)
             session.flush()
-            meanwhile.begins(pool, then)
+            meanwhile.begins(pool, then, there or at_once_there())
         yield meanwhile
+
+
+def at_once_there() -> threading.Event:
+    """An event that has happened."""
+    event = threading.Event()
+    event.set()
+    return event
