@@ -134,8 +134,10 @@ class Conversation:
         key = answer.headers.get("X-Auth-Token")
         if not key:
             raise UnknownAnswer(f"{self.address}: opened a session without a token")
-        where = _path(answer.headers.get("Location")) or _path(answer.json().get("@odata.id")) or ""
-        self._tokens[self.address] = Token(SecretStr(key), where, datetime.now(UTC))
+        where = answer.headers.get("Location")
+        with contextlib.suppress(ValueError, AttributeError):
+            where = where or answer.json().get("@odata.id")
+        self._tokens[self.address] = Token(SecretStr(key), _path(where) or "", datetime.now(UTC))
 
     def leave(self, *, log_out: bool) -> None:
         """End the connection, with `log_out` also the session. One that the BMC will not end times out there."""
@@ -231,6 +233,7 @@ _CAUSES: Final = {
     "redirects": "redirects, which is not followed",
     "timed out": "did not answer in time",
     "Connection refused": "refuses connections",
+    "Connection aborted": "broke the connection off",
     "resolve": "its name is not known",
     "longer than": "answers endlessly",
     "SSL": "speaks no TLS that we can use",
@@ -239,4 +242,8 @@ _CAUSES: Final = {
 
 def _cause(error: BaseException) -> str:
     """What is behind sushy's ConnectionError, in words; its own quote urllib3's objects."""
-    return next((words for sign, words in _CAUSES.items() if sign in str(error)), "cannot be reached")
+    innermost = error
+    while innermost.__context__ is not None:
+        innermost = innermost.__context__
+    otherwise = f"cannot be reached ({type(innermost).__name__})"
+    return next((words for sign, words in _CAUSES.items() if sign in str(error)), otherwise)

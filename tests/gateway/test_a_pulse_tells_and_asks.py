@@ -32,6 +32,14 @@ def test_what_is_left_out_stays_known(agent: Any, records: Any) -> None:
     assert (node.inventory, node.identity["serial"], node.checks) == (GPUS, "S1", {"kernel-log": "ok"})
 
 
+def test_when_a_machine_said_who_it_is_is_kept(agent: Any, records: Any, now: Any) -> None:
+    agent.pulse()
+    then = now()
+    now.pass_by(60)
+    agent.pulse(identity={})
+    assert (records.node().identity_at, records.node().last_heard_at) == (then, now())
+
+
 def test_an_unknown_digest_asks_for_everything(agent: Any) -> None:
     assert agent.pulse(checks=None).json()["send_full"] is True
     assert agent.pulse().json()["send_full"] is False
