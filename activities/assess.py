@@ -10,6 +10,7 @@ from sqlmodel import Session, select
 
 from activities import signatures as do
 from activities.boundary import implements
+from activities.two_persons import waits_for
 from activities.world import World
 from daytwo.adapters import Cluster
 from daytwo.domain.cases import cases_of, clears_by_reading
@@ -20,7 +21,7 @@ from daytwo.domain.proposal import Proposal, build_proposal, has_grown
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Verdict, triage
-from daytwo.domain.vocabulary import Action, FindingStatus, Workload
+from daytwo.domain.vocabulary import Action, FindingStatus, State, Workload
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.situations import load_situation, node_row
 from daytwo.store.tables import FindingRow
@@ -54,11 +55,19 @@ class AssessActivities:
         answer = facts, workloads = await self._ask_scheduler(cluster, arg.ref.node)
         now = self.world.now()
         seen = await self.world.read(lambda s: _look(s, arg, cluster, answer, now))
+        await self._say_second(arg, cluster.definition.policy, now)
         assessed = _answer(arg, seen, cluster.definition.policy, now)
         about = {"marks": _marks(arg, facts), "booted": _booted(arg, seen.situation), "idle": _idle(facts, workloads)}
         if facts is None and arg.proposal is not None:
             return Assessment(outcome="unknown", why="the scheduler does not answer", wait_seconds=RETRY_SECONDS)
         return assessed.model_copy(update=about)
+
+    async def _say_second(self, arg: AssessInput, policy: Policy, now: datetime) -> None:
+        """Let people see that a proposal has one approval and needs another; an approval that has expired is gone."""
+        if arg.state is State.PROPOSED and policy.approval.two_person:
+            ref = arg.ref
+            text = await self.world.read(lambda s: waits_for(s, ref.repair_id, arg.revision, policy, now=now))
+            await self.world.say_waiting(ref, text)
 
     async def _ask_scheduler(self, cluster: Cluster, node: str) -> tuple[NodeFacts | None, tuple[Workload, ...] | None]:
         try:

@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from activities import signatures as do
 from activities.boundary import implements
+from activities.two_persons import action_of, backing
 from activities.world import World
 from daytwo import repairs
 from daytwo.adapters import Cluster
@@ -51,13 +52,13 @@ def _judge_and_write(session: Session, arg: AuthoriseInput, cluster: Cluster, no
     row = session.get(DecisionRow, arg.decision_id, with_for_update=True)
     if row is None:
         raise NotFound(f"decision: found {arg.decision_id!r}, which is not in the store")
-    verdict = _judge(session, arg, row, cluster)
+    verdict = _judge(session, arg, row, cluster, now=now)
     if verdict.status not in ("received", "wait"):
         _end(session, row, verdict, now)
     return verdict
 
 
-def _judge(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Cluster) -> Verdict:
+def _judge(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Cluster, *, now: datetime) -> Verdict:
     answer = _Answer(row)
     if row.status != DecisionStatus.PENDING:
         # A retry of this activity after its answer was written: the same answer again.
@@ -68,9 +69,12 @@ def _judge(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Clu
         return answer.say("received", "")
     if problem := _forbidden(session, arg, row, cluster):
         return answer.say("refused", problem)
+    others = backing(session, row, cluster.definition.policy, arg.proposed_action, now=now)
+    if _acts(answer.kind) and (others.refused or others.missing):
+        return answer.say("refused" if others.refused else "counted", others.refused or others.missing)
     if row.id == arg.deciding and (stop := _frozen(session, arg)):
         return answer.say("wait", stop)
-    return answer.say("accepted", "")
+    return answer.say("accepted", f"approved by {', '.join(others.beside)} before" if others.beside else "")
 
 
 class _Answer:
@@ -87,7 +91,7 @@ class _Answer:
                 "status": status,
                 "kind": row.kind,
                 "actor": row.actor,
-                "reason": row.reason,
+                "reason": "; ".join(filter(None, (row.reason, why if status == "accepted" else ""))),
                 "why": why,
                 "action": row.action,
                 "moment": row.moment,
@@ -112,7 +116,7 @@ def _forbidden(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster:
     kind = DecisionKind(row.kind)
     if kind is DecisionKind.DISMISS and (arg.interrupted or repairs.has_requeued(session, arg.ref.repair_id)):
         return "work was interrupted already: it cannot be taken back; hold it, or let it end"
-    action = _action(arg, row)
+    action = action_of(row, arg.proposed_action)
     if kind in TWO_STEPS and (problem := _impossible(action, row, cluster)):
         return problem
     if row.channel == Channel.POLICY:
@@ -129,14 +133,6 @@ def _unverified_interrupts(arg: AuthoriseInput, row: DecisionRow) -> str:
 
 def _acts(kind: DecisionKind) -> bool:
     return kind in TWO_STEPS or kind in (DecisionKind.REMOVE, DecisionKind.RETURN_AFTER_TESTS)
-
-
-def _action(arg: AuthoriseInput, row: DecisionRow) -> Action | None:
-    if row.kind == DecisionKind.REMOVE:
-        return Action.REMOVE
-    if row.kind == DecisionKind.RETURN_AFTER_TESTS:
-        return Action.VERIFY
-    return Action(row.action) if row.action else arg.proposed_action
 
 
 def _impossible(action: Action | None, row: DecisionRow, cluster: Cluster) -> str:

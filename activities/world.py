@@ -35,7 +35,6 @@ class World:
     ledger: Ledger
     notifier: Notifier
     now: Callable[[], datetime] = field(default=utc_now)
-    _said: dict[str, str] = field(default_factory=dict)
 
     async def read(self, question: Callable[[Session], R]) -> R:
         """Ask the store, in a thread."""
@@ -52,9 +51,8 @@ class World:
 
     async def say_waiting(self, ref: RepairRef, why: str) -> None:
         """Let people see what a repair waits for; written only when it changes."""
-        if self._said.get(ref.repair_id) != why:
+        if await self.read(lambda session: repairs.waiting_for(session, ref.repair_id)) != why[: repairs.LONGEST_WAIT]:
             await self.write(lambda session: repairs.note_waiting(session, ref.repair_id, why))
-            self._said[ref.repair_id] = why
 
     async def cluster(self, ref: RepairRef) -> Cluster:
         """The repair's cluster as it is declared now."""

@@ -17,6 +17,8 @@ from daytwo.store import audit, locks
 from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRequestRow, NodeRow, RepairEventRow, RepairRow
 
 OPENING = "opening"
+LONGEST_WAIT = 500
+"""Characters of what a repair waits for."""
 
 
 def open_row(
@@ -150,7 +152,12 @@ def stamp(session: Session, repair_id: str, name: str, at: datetime) -> None:
 
 def note_waiting(session: Session, repair_id: str, why: str) -> None:
     """Say what a repair that does not move is waiting for; the next event takes it away."""
-    session.exec(update(RepairRow).where(col(RepairRow.id) == repair_id).values(waiting_for=why[:500]))
+    session.exec(update(RepairRow).where(col(RepairRow.id) == repair_id).values(waiting_for=why[:LONGEST_WAIT]))
+
+
+def waiting_for(session: Session, repair_id: str) -> str:
+    """What is written that a repair waits for."""
+    return session.exec(select(RepairRow.waiting_for).where(RepairRow.id == repair_id)).first() or ""
 
 
 def touch(session: Session, cluster: str, node: str) -> None:

@@ -17,7 +17,8 @@ from daytwo.cli.failure import Failure
 from daytwo.cli.repair_text import as_text
 
 WAIT_SECONDS: Final = 10
-ENDS: Final = {"accepted": exit_codes.OK, "refused": exit_codes.FORBIDDEN, "void": exit_codes.CHANGED}
+GOOD: Final = {"accepted": "Follow it", "counted": "Nothing is done until somebody else approves too"}
+ENDS: Final = {"refused": exit_codes.FORBIDDEN, "void": exit_codes.CHANGED}
 WHY: Final = {
     "refused": "A rule forbids it, as it is now. Nothing was done.",
     "void": "It came too late: the repair had moved on. Nothing was done.",
@@ -59,16 +60,14 @@ def revision_on_screen(service: Service, repair: str, *, yes: bool) -> int:
 
 
 def decide(service: Service, wish: Wish, seconds: int) -> int:
-    """Make the decision and wait for its end. Returns 0 when accepted; else raises `Failure` with that end's code."""
+    """Make the decision and wait for its end. Returns 0 when accepted or counted, else raises `Failure`."""
     decision = service.post("/v1/decisions", wish.body(), following=f"daytwo repairs show {wish.repair}")
     output.note(f"Recorded as {decision['id']}; waiting for the repair to take it.")
     decision = _until_ended(service, decision, seconds)
     status = decision["status"]
-    if status == "accepted":
-        click.echo(
-            f"{output.with_glyph('accepted')}: {wish.kind} {wish.repair} revision {wish.revision}{_why(decision)}"
-        )
-        output.note(f"Follow it: daytwo repairs watch {wish.repair}")
+    if status in GOOD:
+        click.echo(f"{output.with_glyph(status)}: {wish.kind} {wish.repair} revision {wish.revision}{_why(decision)}")
+        output.note(f"{GOOD[status]}: daytwo repairs watch {wish.repair}")
         return exit_codes.OK
     raise _not_accepted(wish, decision) if status in ENDS else _late(wish, decision, seconds)
 

@@ -24,6 +24,7 @@ GLYPHS = {
     "refused": ("✘", "red"),
     "firing": ("✘", "red"),
     "pending": ("◔", "yellow"),
+    "counted": ("◔", "yellow"),
     "proposed": ("◔", "yellow"),
     "paused": ("‖", "white"),
     "held": ("‖", "white"),

@@ -48,6 +48,8 @@ def _head(repair: Item) -> str:
     ]
     if repair["attention"]:
         lines.append(f"NEEDS HELP: {clean(repair['attention'])}")
+    if repair["waiting_for"]:
+        lines.append(f"Waits: {clean(repair['waiting_for'])}")
     if repair["outcome"]:
         lines.append(f"Ended: {clean(repair['outcome'])}")
     return "\n".join(lines)

@@ -16,7 +16,7 @@ COLUMNS = (
     Column("REV", lambda r: r["revision"]),
     Column("ACTION", lambda r: r["action"]),
     Column("FAULT", lambda r: r["fault"]),
-    Column("SAYS", lambda r: r["attention"] or r["outcome"] or r["title"]),
+    Column("SAYS", lambda r: r["attention"] or r["waiting_for"] or r["outcome"] or r["title"]),
 )
 
 

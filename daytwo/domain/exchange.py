@@ -186,10 +186,11 @@ class AuthoriseInput(Lasting):
 class Verdict(Lasting):
     """The answer. `received` and `wait` leave the decision's row pending; the others have ended it.
 
-    `received`: it fits the repair, and is judged again in `approved`, by the rules as they are then.
+    `received`: it fits the repair, and is judged again in `approved`, by the rules as they are then. `counted`: it is
+    the first of two approvals that the action needs.
     """
 
-    status: Literal["received", "accepted", "refused", "void", "wait"]
+    status: Literal["received", "accepted", "counted", "refused", "void", "wait"]
     kind: DecisionKind
     actor: str = ""
     reason: str = ""

@@ -213,6 +213,10 @@ def _about_people(definition: ClusterDefinition) -> Iterator[str]:
         for role in person.roles:
             if role not in approval.roles:
                 yield f"policy.approval.people: {person.name} has the role {role}, which is in no approval.roles"
+    for action in approval.two_person:
+        who = [p for p in approval.people if any({"*", action.value} & set(approval.roles.get(r, ())) for r in p.roles)]
+        if len(who) + approval.root_is_lead < 2:
+            yield f"policy.approval.two_person: {action.value} needs two persons, but {len(who)} may approve it"
     for action in approval.unverified_may:
         if interrupts(action):
             yield f"policy.approval.unverified_may: {action.value} interrupts work, on an unproven identity"

@@ -249,6 +249,7 @@ class _Judge:
         reasons = (
             (self.situation.role is not NodeRole.WORKER, f"never automatic on a {self.situation.role.value} node"),
             (action in self.policy.approval.never_automatic, f"{action.value} is never automatic"),
+            (action in self.policy.approval.two_person, f"{action.value} needs two persons"),
             (action is Action.INSPECT, "only a person can look"),
             (self.situation.facts is None, "never automatic while the scheduler cannot be read"),
         )

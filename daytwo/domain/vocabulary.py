@@ -117,10 +117,14 @@ class DecisionKind(StrEnum):
 
 
 class DecisionStatus(StrEnum):
-    """A decision is a row first; it ends accepted, refused (a rule forbids it) or void (it came too late)."""
+    """A decision is a row first; it ends accepted, refused (a rule forbids it) or void (it came too late).
+
+    It ends counted where it is the first approval of an action that needs two persons.
+    """
 
     PENDING = "pending"
     ACCEPTED = "accepted"
+    COUNTED = "counted"
     REFUSED = "refused"
     VOID = "void"
 

@@ -18,7 +18,10 @@ class Page(Frozen, Generic[T]):
 
 
 class RepairSummary(Frozen):
-    """A repair as a list shows it. `open` is false once it has ended; `attention` says what it waits for."""
+    """A repair as a list shows it. `open` is false once it has ended.
+
+    `attention` says why it needs help, `waiting_for` what keeps it from moving: a budget, a window, a second person.
+    """
 
     id: str
     cluster: str
@@ -35,6 +38,7 @@ class RepairSummary(Frozen):
     contained: bool
     disturbed: bool
     attention: str
+    waiting_for: str = ""
     outcome: str
     opened_at: datetime
     closed_at: datetime | None

@@ -12,7 +12,7 @@ import pytest
 from sqlmodel import select
 
 from daytwo.store.engine import Store
-from daytwo.store.tables import DecisionRow
+from daytwo.store.tables import DecisionRow, RepairRow
 from tests.cli.conftest import Cli
 from tests.rows import REPAIR, a_repair, an_event, keep
 from tests.serving import Repairer
@@ -36,6 +36,20 @@ def test_an_approval_waits_until_it_is_accepted(cli: Cli, fleet: Store) -> None:
 def test_another_action_can_be_approved(cli: Cli, fleet: Store) -> None:
     cli(*APPROVE, "--revision", "2", "--action", "power-cycle")
     assert decisions(fleet)[0].action == "power-cycle"
+
+
+def test_a_first_of_two_approvals_ends_well_and_says_what_is_missing(cli: Cli, repairer: Repairer) -> None:
+    repairer.status, repairer.why = "counted", "reboot needs a second person besides Lea"
+    done = cli(*APPROVE, "--revision", "2")
+    assert (done.code, "needs a second person" in done.out) == (0, True)
+    assert "Nothing is done until somebody else approves too" in done.err
+
+
+def test_what_a_repair_waits_for_is_shown(cli: Cli, fleet: Store) -> None:
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).waiting_for = "needs a second person"
+    assert "needs a second person" in cli("repairs", "list").out
+    assert "Waits: needs a second person" in cli("repairs", "show", REPAIR).out
 
 
 @pytest.mark.parametrize(("status", "code"), [("refused", 4), ("void", 5)])

@@ -141,6 +141,11 @@ def test_a_huge_file_is_refused_unread() -> None:
         (', identities: ["cli:alice"]', "", "Alice has no identities"),
         ("roles: [lead]", "roles: [boss]", "Alice has the role boss"),
         ("    people:", "    unverified_may: [reboot]\n    people:", "reboot interrupts work"),
+        (
+            "    people:",
+            "    two_person: [reboot]\n    root_is_lead: false\n    people:",
+            "reboot needs two persons, but 1",
+        ),
         ("{mode: off}", "{mode: auto, action: remove}", "xid-79.mode: auto, but remove always asks"),
         ("{mode: off}", "{verify: [dcgm-3]}", "dcgm-3 cannot be run yet"),
         ("{mode: off}", "{verify: [our-burn-in]}", "our-burn-in cannot be run yet"),

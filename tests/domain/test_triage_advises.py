@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from daytwo.domain.policy import Attempts, FaultRule, Policy
+from daytwo.domain.policy import Approval, Attempts, FaultRule, Policy
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, asking, triage
 from daytwo.domain.vocabulary import Action, FaultClass, Mode, NodeRole, State
@@ -318,3 +318,10 @@ def test_a_rung_that_no_driver_can_climb_is_left_out_and_said() -> None:
 def test_where_no_rung_can_be_climbed_a_person_must_look() -> None:
     nothing = frozenset({Action.VERIFY, Action.INSPECT, Action.TELL_OWNER})
     assert advice_for(a_situation(a_finding("xid-48"), able=nothing)).action is Action.INSPECT
+
+
+def test_an_action_that_needs_two_persons_is_never_automatic() -> None:
+    policy = Policy(
+        default=FaultRule(mode=Mode.AUTO), approval=Approval(two_person=(Action.RESET_GPU,), never_automatic=())
+    )
+    assert advice_for(a_situation(a_finding("xid-48")), policy).mode is Mode.RECOMMEND
