@@ -4,7 +4,7 @@
 
 Each step is a compare-and-set. A write happens in a child that has armed an alarm before the last look
 (`daytwo.sender`), so that nobody sends late. Whoever finds `sending` or `sent` asks the target whether it happened.
-Called by activities (on behalf of a repair) and by the reconciler (containment).
+Called by activities (on behalf of a repair) and by the reconciler (containment, and marks that nothing stands behind).
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from sqlmodel import Session, col, select, update
 
 from daytwo.domain.errors import Failed, Foreign, NotYet, Unclear
 from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Send, Target
+from daytwo.domain.triage import LEAVES_MARKS
 from daytwo.domain.vocabulary import DecisionKind
 from daytwo.sending import Sender, Sent
 from daytwo.settings import seconds
 from daytwo.store import audit, locks
 from daytwo.store.engine import Store
-from daytwo.store.tables import DecisionRow, FreezeRow, IntentRow, RepairRow
+from daytwo.store.tables import DecisionRow, FreezeRow, IncidentRow, IntentRow, RepairRow
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ MAX_TRIES: Final = 3
 LOOK_AGAIN_SECONDS: Final = 1.0
 BRINGS_BACK: Final = frozenset({ActKind.UNDRAIN, ActKind.UNRESERVE})
 """Acts that no freeze stops: nothing may keep a repaired node from coming back."""
+OF_INCIDENTS: Final = frozenset({ActKind.RESERVE, ActKind.DRAIN}) | BRINGS_BACK
+"""What an incident may do to a node: keep new work off, and let it on again."""
 STOPS: Final = (DecisionKind.DISMISS.value, DecisionKind.HOLD.value)
 
 Guard = Callable[[Session], None]
@@ -266,9 +269,8 @@ def _stop(session: Session, act: Act) -> str:
     Until the transaction ends no freeze is written, no decision on this repair, and the repair is not closed.
     """
     locks.hold(session, locks.Lock.FREEZES, shared=True)
-    repair = session.get(RepairRow, act.mark.repair_id, with_for_update=True)
-    if repair is None or repair.open_key is None:
-        return f"{act.node}: repair {act.mark.repair_id} is not open"
+    if not _is_backed(session, act):
+        return f"{act.node}: {act.mark.repair_id} is not open"
     if act.kind in BRINGS_BACK:
         return ""
     scopes = ("*", act.cluster, f"{act.cluster}/{act.node}")
@@ -284,6 +286,18 @@ def _stop(session: Session, act: Act) -> str:
     )
     stop = session.exec(select(DecisionRow).where(*pending)).first()
     return f"{stop.kind} by {stop.actor} is being delivered" if stop else ""
+
+
+def _is_backed(session: Session, act: Act) -> bool:
+    """Whether an open repair or incident stands behind an act. The marks of one that is over may only be lifted."""
+    repair = session.get(RepairRow, act.mark.repair_id, with_for_update=True)
+    if repair is not None:
+        orphaned = act.kind in BRINGS_BACK and repair.state not in LEAVES_MARKS
+        return repair.open_key is not None or orphaned
+    incident = session.get(IncidentRow, act.mark.repair_id, with_for_update=True)
+    if incident is None or incident.cluster != act.cluster or act.kind not in OF_INCIDENTS:
+        return False
+    return incident.open_key is not None or act.kind in BRINGS_BACK
 
 
 def _told(act: Act) -> dict[str, object]:

@@ -5,13 +5,15 @@ Called by the reconciler (open) and by activities (the rest); every function tak
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
 
 from sqlmodel import Session, col, select, update
 
 from daytwo.domain import exchange as x
 from daytwo.domain.policy import Budget
-from daytwo.domain.seams import ActKind, NodeFacts
+from daytwo.domain.seams import ActKind
 from daytwo.domain.vocabulary import FindingStatus, State
 from daytwo.store import audit, locks
 from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRequestRow, NodeRow, RepairEventRow, RepairRow
@@ -19,6 +21,8 @@ from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRequestR
 OPENING = "opening"
 LONGEST_WAIT = 500
 """Characters of what a repair waits for."""
+OUT: Final = frozenset({"DRAIN", "DOWN", "FAIL", "REBOOT_ISSUED"})
+"""Scheduler states of a node that takes no work."""
 
 
 def open_row(
@@ -110,9 +114,8 @@ def close(session: Session, closing: x.CloseInput) -> None:
     row.outcome = closing.event.text
     row.snooze_until = at + timedelta(seconds=closing.snooze_seconds) if closing.snooze_seconds else None
     session.add(row)
-    # Intake folds findings under the node's lock.
-    session.get(NodeRow, (ref.cluster, ref.node), with_for_update=True)
     if closing.judged_up_to:
+        # `record` has touched the node, and intake folds findings under its lock: none is folded meanwhile.
         _clear_findings(session, ref, closing.judged_up_to, at)
     _void_what_is_open(session, ref, closing.event.to_state, at)
 
@@ -177,9 +180,9 @@ def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime
     if row.right_taken_at is not None:
         return ""
     this = session.get_one(NodeRow, (ref.cluster, ref.node))
-    peers = session.exec(select(NodeRow).where(NodeRow.cluster == ref.cluster, NodeRow.pool == this.pool)).all()
+    peers = peers_in(session, ref.cluster, this.pool)
     acting = _acting_nodes(session, ref.cluster)
-    out = {n.name for n in peers if n.name != ref.node and (n.name in acting or is_out(n))}
+    out = {n.name for n in peers if n.name != ref.node and (n.name in acting or n.is_out)}
     allowed = max(1, min(int(len(peers) * budget.acting_share), budget.acting_nodes))
     if len(out) >= allowed:
         return f"pool {this.pool}: {len(out)} of {allowed} allowed nodes are out ({', '.join(sorted(out)[:5])})"
@@ -198,12 +201,25 @@ def has_requeued(session: Session, repair_id: str) -> bool:
     return session.exec(select(IntentRow.id).where(*sent)).first() is not None
 
 
-def is_out(node: NodeRow) -> bool:
-    """True for a node that takes no work, for any reason; a node that cannot be read is counted as out."""
-    if node.facts is None:
-        return node.facts_at is not None
-    facts = NodeFacts.model_validate(node.facts)
-    return not facts.responding or bool({"DRAIN", "DOWN", "FAIL", "REBOOT_ISSUED"} & set(facts.states))
+class Peer(NamedTuple):
+    """A node of a pool, as far as budgets ask. `is_out`: it takes no work, for any reason, or cannot be read."""
+
+    name: str
+    domains: Sequence[str]
+    is_out: bool
+
+
+def peers_in(session: Session, cluster: str, pool: str) -> list[Peer]:
+    """The nodes of a pool: columns, not rows, for a look at one node asks for all ten thousand beside it."""
+    columns = select(NodeRow.name, NodeRow.domains, NodeRow.facts, NodeRow.facts_at)
+    found = session.exec(columns.where(NodeRow.cluster == cluster, NodeRow.pool == pool)).all()
+    return [Peer(name, domains, _is_out(facts, facts_at)) for name, domains, facts, facts_at in found]
+
+
+def _is_out(facts: Mapping[str, Any] | None, facts_at: datetime | None) -> bool:
+    if facts is None:
+        return facts_at is not None
+    return not facts["responding"] or not OUT.isdisjoint(facts["states"])
 
 
 def _acting_nodes(session: Session, cluster: str) -> set[str]:

@@ -21,6 +21,7 @@ from daytwo.controller.loops import LEASE_SECONDS, Clock, Supervisor, every, hol
 from daytwo.controller.reconcile import Reconciler
 from daytwo.controller.silence import watch_silence
 from daytwo.intents import Ledger
+from daytwo.notify.log import LogNotifier
 from daytwo.settings import Settings
 from daytwo.store.commits import Commits
 from daytwo.store.engine import Store
@@ -39,7 +40,8 @@ def loops(store: Store, settings: Settings, *, lease_seconds: float = LEASE_SECO
     async def reconcile(lease: Lease) -> None:
         temporal = Repairs(await connect(), settings.task_queue)
         ledger = Ledger(store, adapters)
-        reconciler = Reconciler(store, adapters, ledger, temporal, guard=lease.guard, now=clock.now)
+        notifier = LogNotifier(settings.state_dir / "notices.jsonl")
+        reconciler = Reconciler(store, adapters, ledger, temporal, notifier=notifier, guard=lease.guard, now=clock.now)
         with contextlib.closing(Commits(store)) as commits:
             await every(commits.pause_seconds, when_due(reconciler.step, commits, clock=clock), clock=clock)
 

@@ -7,32 +7,36 @@ firing nodes and open repairs each minute.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
 
+from sqlalchemy import String, cast, or_
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
 from daytwo import repairs
-from daytwo.adapters import Adapters, Cluster, scheduler_driver
+from daytwo.adapters import Adapters, Cluster
 from daytwo.controller.delivering import Delivering
 from daytwo.controller.leases import LeaseLost
+from daytwo.controller.looking import Looked, Looking
 from daytwo.controller.lost_workflows import LostWorkflows
-from daytwo.domain.errors import DaytwoError, NotFound, NotYet
+from daytwo.controller.marks import Marks
+from daytwo.controller.storms import Storms
+from daytwo.domain.errors import DaytwoError, NotFound
 from daytwo.domain.exchange import Run
 from daytwo.domain.ids import new_id
-from daytwo.domain.node_states import NodeLook, node_state
-from daytwo.domain.seams import Act, NodeFacts
-from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, Verdict, Withhold, asking, triage
+from daytwo.domain.seams import Notifier
+from daytwo.domain.situation import OpenRepair, Situation
+from daytwo.domain.triage import Propose, Withhold
 from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState
-from daytwo.faults.catalogue import catalogue
+from daytwo.intake import CLUSTER_WIDE
 from daytwo.intents import Guard, Ledger
 from daytwo.store.engine import Store
-from daytwo.store.situations import load_situation
+from daytwo.store.locks import lock_nodes
 from daytwo.store.tables import FindingRow, NodeRow, NodeTransitionRow, RepairRow
 from daytwo.temporal import Repairs, TemporalDelivery
 
@@ -47,21 +51,12 @@ REOPEN_AFTER: Final = timedelta(seconds=5)
 """A row still `opening` after this was left by a crash before its workflow started."""
 CRASHED_AGAIN: Final = timedelta(seconds=30)
 """A node whose look fails for a reason nobody foresaw must not keep the loop from the others."""
-CONTAIN_TRIES: Final = 5
-"""Looks at a containment within one look at the node; after that the node is looked at again."""
+BATCH: Final = 100
+"""Nodes loaded and judged together. What changes while they are is seen by the next batch."""
 AT_ONCE: Final = 8
-"""Nodes looked at together. Each look is a few reads and perhaps one call to Temporal."""
+"""Nodes followed up together: perhaps a call to Temporal each, or an act that keeps new work off."""
 
 NodeKey = tuple[str, str]
-
-
-class Looked(NamedTuple):
-    """One look at a node."""
-
-    due: int
-    situation: Situation
-    verdict: Verdict
-    state: tuple[NodeState, str]
 
 
 class Reconciler:
@@ -74,14 +69,17 @@ class Reconciler:
         ledger: Ledger,
         temporal: Repairs,
         *,
+        notifier: Notifier,
         guard: Guard,
         now: Callable[[], datetime],
         sweep: timedelta = SWEEP,
     ) -> None:
         self._store = store
         self._adapters = adapters
-        self._ledger = ledger
         self._temporal = temporal
+        self._looking = Looking(store, now)
+        self._marks = Marks(store, ledger, guard)
+        self._storms = Storms(store, adapters, ledger, notifier, guard=guard, now=now)
         self._delivering = Delivering(store, TemporalDelivery(store, temporal), longest=sweep)
         self._lost = LostWorkflows(store, temporal, guard)
         self._guard = guard
@@ -89,18 +87,22 @@ class Reconciler:
         self._sweep = sweep
         self._again: dict[NodeKey, datetime] = {}
         self._swept: datetime | None = None
+        self._hands = asyncio.Semaphore(AT_ONCE)
 
     async def step(self) -> int:
         """Look at what is due now; returns how many nodes were looked at."""
         now = self._now()
         sweep = self._swept is None or now >= self._swept + self._sweep
         nodes = await asyncio.to_thread(self._due, now, sweep)
-        for start in range(0, len(nodes), AT_ONCE):
-            await asyncio.gather(*(self._look_safely(node) for node in nodes[start : start + AT_ONCE]))
+        for cluster, names in _batches(nodes):
+            await self._look_safely(cluster, names)
+            await self._storms.step(self._now())
+        await self._storms.step(self._now())
         await self._delivering.step(now)
         if sweep:
             self._swept = now
             await self._lost.step(now)
+            await self._storms.resolve()
         return len(nodes)
 
     def _due(self, now: datetime, sweep: bool) -> list[NodeKey]:
@@ -108,66 +110,70 @@ class Reconciler:
             keys = session.exec(select(NodeRow.cluster, NodeRow.name).where(NodeRow.due > NodeRow.judged)).all()
             found = [(cluster, name) for cluster, name in keys]
             if sweep:
-                found += _firing_or_open(session)
+                found += _worth_a_look(session)
             found += [node for node in _left_opening(session, now - REOPEN_AFTER) if node not in self._again]
         found += [node for node, at in self._again.items() if at <= now]
-        return list(dict.fromkeys(found))
+        return [key for key in dict.fromkeys(found) if key[1] != CLUSTER_WIDE]
 
-    async def _look_safely(self, key: NodeKey) -> None:
+    async def _look_safely(self, cluster: str, names: Sequence[str]) -> None:
         try:
-            await self.look_at(*key)
+            await self._look_at(cluster, names)
         except LeaseLost:
             raise
-        except DaytwoError as error:
-            log.warning("%s/%s: %s", *key, error)
-            self._again[key] = self._now() + REOPEN_AFTER
-        except Exception:
-            log.exception("%s/%s: the look failed", *key)
-            self._again[key] = self._now() + CRASHED_AGAIN
+        except Exception as error:
+            self._failed(cluster, names, error)
 
-    async def look_at(self, cluster_name: str, node: str) -> None:
-        """Judge one node and make its repair, its marks and its shown state follow."""
-        self._again.pop((cluster_name, node), None)
+    def _failed(self, cluster: str, names: Sequence[str], error: Exception) -> None:
+        """These nodes are looked at again; one that nobody foresaw is told with where it came from."""
+        foreseen = isinstance(error, DaytwoError)
+        log.log(logging.WARNING, "%s/%s: %s", cluster, ", ".join(names[:3]), error, exc_info=not foreseen)
+        again = self._now() + (REOPEN_AFTER if foreseen else CRASHED_AGAIN)
+        self._again.update({(cluster, name): again for name in names})
+
+    async def _look_at(self, cluster_name: str, names: Sequence[str]) -> None:
+        """Judge nodes and make their repairs, their marks and their shown state follow."""
+        for name in names:
+            self._again.pop((cluster_name, name), None)
         cluster = await asyncio.to_thread(self._adapters.cluster, cluster_name)
-        looked = await asyncio.to_thread(self._look, cluster, cluster_name, node)
-        await self._follow(cluster, looked)
-        await asyncio.to_thread(self._write_look, cluster_name, node, looked)
+        looks, failed = await asyncio.to_thread(self._looking.look, cluster, names)
+        self._again.update({(cluster_name, name): self._now() + CRASHED_AGAIN for name in failed})
+        await self._storms.see(cluster, looks)
+        done = await asyncio.gather(*(self._follow_safely(cluster, each) for each in looks))
+        await asyncio.to_thread(self._write_looks, [each for each, well in zip(looks, done, strict=True) if well])
 
-    def _look(self, cluster: Cluster, cluster_name: str, name: str) -> Looked:
-        now = self._now()
-        with self._store.read() as session:
-            node = session.get(NodeRow, (cluster_name, name))
-            if node is None:
-                raise NotFound(f"node: found {cluster_name}/{name}, which is not declared")
-            facts = NodeFacts.model_validate(node.facts) if node.facts else None
-            situation = load_situation(
-                session,
-                node,
-                cluster.definition,
-                policy_revision=cluster.policy_revision,
-                facts=facts,
-                workloads=None,
-                able=cluster.able(),
-                now=now,
-            )
-            state = node_state(_node_look(node, situation, cluster, now))
-        return Looked(node.due, situation, triage(situation, cluster.definition.policy, catalogue(), now), state)
+    async def _follow_safely(self, cluster: Cluster, looked: Looked) -> bool:
+        async with self._hands:
+            try:
+                await self._follow(cluster, looked)
+            except LeaseLost:
+                raise
+            except Exception as error:
+                self._failed(looked.row.cluster, [looked.row.name], error)
+                return False
+            return True
 
     async def _follow(self, cluster: Cluster, looked: Looked) -> None:
         situation, verdict = looked.situation, looked.verdict
         if verdict.look_again_at is not None:
             self._again[situation.cluster, situation.node] = verdict.look_again_at
-        if situation.open_repair is None and isinstance(verdict, Propose):
+        if looked.orphan is not None:
+            await self._lift(cluster, situation, looked.orphan)
+        if situation.open_repair is not None:
+            await self._follow_open(cluster, looked, situation.open_repair)
+        elif isinstance(verdict, Propose):
             await self._open(cluster, situation, verdict)
-            return
-        if situation.open_repair is None:
-            return
-        if situation.open_repair.state == repairs.OPENING:
+        elif isinstance(verdict, Withhold) and verdict.cause == "common-cause" and verdict.contain:
+            await self._contain_for_incident(cluster, looked)
+
+    async def _follow_open(self, cluster: Cluster, looked: Looked, opened: OpenRepair) -> None:
+        situation, verdict = looked.situation, looked.verdict
+        if opened.state == repairs.OPENING:
             self._again[situation.cluster, situation.node] = self._now() + REOPEN_AFTER
-            await self._start(situation, situation.open_repair.repair_id, verdict.why)
-        if isinstance(verdict, Propose | Withhold) and verdict.contain and not situation.open_repair.contained:
-            await self._contain(cluster, situation, situation.open_repair.repair_id, verdict.why)
-        await self._inform(looked)
+            await self._start(situation, opened.repair_id, verdict.why)
+        if looked.contain and not opened.contained:
+            await self._contain(cluster, situation, opened.repair_id, verdict.why)
+        if looked.digest != looked.told:
+            await self._inform(situation, looked.digest)
 
     async def _open(self, cluster: Cluster, situation: Situation, verdict: Propose) -> None:
         repair_id = await asyncio.to_thread(self._open_row, cluster, situation, verdict)
@@ -205,36 +211,44 @@ class Reconciler:
 
     async def _contain(self, cluster: Cluster, situation: Situation, repair_id: str, why: str) -> None:
         """Keep new work off the node; nothing that runs is touched. What is not possible yet is tried again."""
-        mark = Mark(repair_id=repair_id, text="contained, " + why)
-        acts = cluster.scheduler.quarantine_acts(situation.cluster, situation.node, mark)
         try:
-            for act in acts:
-                key = f"{repair_id}/contain/{act.kind}"
-                await self._carry_out(key, scheduler_driver(situation.cluster), act)
+            await self._marks.contain(cluster, situation.node, Mark(repair_id=repair_id, text="contained, " + why))
+        except LeaseLost:
+            raise
         except DaytwoError as error:
-            log.warning("%s: not contained: %s", situation.node, error)
-            self._again[situation.cluster, situation.node] = self._now() + timedelta(seconds=5)
+            self._try_again(situation, f"not contained: {error}")
             return
         await asyncio.to_thread(self._set_contained, repair_id)
 
-    async def _carry_out(self, key: str, driver: str, act: Act) -> None:
-        for _ in range(CONTAIN_TRIES):
-            try:
-                await self._ledger.carry_out(key, driver, act, guard=self._guard)
-                return
-            except NotYet as error:
-                await asyncio.sleep(min(error.delay_seconds, 0.5))
-        raise NotYet(f"{act.node}: {act.kind} is not proven yet")
+    async def _contain_for_incident(self, cluster: Cluster, looked: Looked) -> None:
+        try:
+            await self._storms.contain(cluster, looked)
+        except LeaseLost:
+            raise
+        except DaytwoError as error:
+            self._try_again(looked.situation, f"not contained: {error}")
+
+    async def _lift(self, cluster: Cluster, situation: Situation, owner: str) -> None:
+        """Take marks off that nothing stands behind any more; what is not possible yet is tried again."""
+        try:
+            await self._marks.lift(cluster, situation.node, owner)
+        except LeaseLost:
+            raise
+        except DaytwoError as error:
+            self._try_again(situation, f"the marks of {owner} are not lifted: {error}")
+
+    def _try_again(self, situation: Situation, why: str) -> None:
+        log.warning("%s: %s", situation.node, why)
+        self._again[situation.cluster, situation.node] = self._now() + REOPEN_AFTER
 
     def _set_contained(self, repair_id: str) -> None:
         with self._store.write() as session:
             self._guard(session)
             session.exec(update(RepairRow).where(col(RepairRow.id) == repair_id).values(contained=True))
 
-    async def _inform(self, looked: Looked) -> None:
+    async def _inform(self, situation: Situation, digest: str) -> None:
         """Tell the open repair of a changed outcome: at once while it is young, later at most every half minute."""
-        situation = looked.situation
-        digest, now = _digest(looked), self._now()
+        now = self._now()
         wait = await asyncio.to_thread(self._note_outcome, situation, digest, now)
         if wait is None:
             return
@@ -262,39 +276,47 @@ class Reconciler:
             session.add(row)
             return timedelta(0)
 
-    def _write_look(self, cluster: str, name: str, looked: Looked) -> None:
-        """The node has been looked at up to the count that was read; its shown state follows."""
-        state, why = looked.state
+    def _write_looks(self, looks: Sequence[Looked]) -> None:
+        """The nodes have been looked at up to the count that was read; their shown states follow."""
+        changed = {each.row.name: each for each in looks if _is_changed(each)}
+        if not changed:
+            return
         with self._store.write() as session:
             self._guard(session)
-            row = session.get_one(NodeRow, (cluster, name))
-            row.judged = max(row.judged, looked.due)
-            if row.state != state:
-                session.add(_transition(row, state, why, self._now()))
-                row.state, row.state_since = state, self._now()
-            row.state_why = why
-            session.add(row)
+            for name, row in lock_nodes(session, looks[0].row.cluster, changed).items():
+                self._write_look(session, row, changed[name])
+
+    def _write_look(self, session: Session, row: NodeRow, looked: Looked) -> None:
+        state, why = looked.state
+        row.judged = max(row.judged, looked.row.due)
+        if row.state != state:
+            session.add(_transition(row, state, why, self._now()))
+            row.state, row.state_since = state, self._now()
+        row.state_why = why
+        session.add(row)
 
 
-def _node_look(node: NodeRow, situation: Situation, cluster: Cluster, now: datetime) -> NodeLook:
-    opened = situation.open_repair
-    return NodeLook(
-        repair_state=opened.state if opened else None,
-        repair_id=opened.repair_id if opened else None,
-        firing=asking(situation, cluster.definition.policy, catalogue()),
-        facts=situation.facts,
-        last_heard_at=node.last_heard_at,
-        silent_after_seconds=cluster.definition.policy.timing.silent_after_seconds,
-        now=now,
-    )
+def _batches(nodes: Sequence[NodeKey]) -> list[tuple[str, list[str]]]:
+    found = []
+    for cluster, keys in groupby(sorted(nodes, key=itemgetter(0)), key=itemgetter(0)):
+        names = [name for _, name in keys]
+        found += [(cluster, names[start : start + BATCH]) for start in range(0, len(names), BATCH)]
+    return found
 
 
-def _firing_or_open(session: Session) -> list[NodeKey]:
+def _is_changed(looked: Looked) -> bool:
+    row = looked.row
+    return row.judged < row.due or (row.state, row.state_why) != looked.state
+
+
+def _worth_a_look(session: Session) -> list[NodeKey]:
+    """Nodes that fire, have an open repair, are not healthy, or carry our marks."""
     firing = select(FindingRow.cluster, FindingRow.node).where(FindingRow.status == FindingStatus.FIRING)
     opened = select(RepairRow.cluster, RepairRow.node).where(col(RepairRow.open_key).is_not(None))
+    marked = cast(col(NodeRow.facts), String).like('%"mark_repair_id": "%')
+    other = or_(col(NodeRow.state) != NodeState.HEALTHY, marked)
     rows = [*session.exec(firing).all(), *session.exec(opened).all()]
-    silent = session.exec(select(NodeRow.cluster, NodeRow.name).where(NodeRow.state != NodeState.HEALTHY)).all()
-    return [(cluster, node) for cluster, node in [*rows, *silent]]
+    return [*rows, *session.exec(select(NodeRow.cluster, NodeRow.name).where(other)).all()]
 
 
 def _left_opening(session: Session, before: datetime) -> list[NodeKey]:
@@ -302,17 +324,6 @@ def _left_opening(session: Session, before: datetime) -> list[NodeKey]:
     return [
         (cluster, node) for cluster, node in session.exec(select(RepairRow.cluster, RepairRow.node).where(*left)).all()
     ]
-
-
-def _digest(looked: Looked) -> str:
-    """What a repair must hear of: the advice, the marks, the boot. Not counts, which change all the time."""
-    verdict, facts = looked.verdict, looked.situation.facts
-    parts = [verdict.kind, str(looked.situation.boot_id)]
-    if isinstance(verdict, Propose):
-        parts += [verdict.advice.action, str(verdict.advice.rung), *verdict.advice.faults]
-    if facts is not None:
-        parts += [facts.ownership, str(facts.boot_time), facts.drained_by]
-    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
 def _transition(row: NodeRow, state: NodeState, why: str, now: datetime) -> NodeTransitionRow:

@@ -46,22 +46,31 @@ def shared_trouble(
     situation: Situation, policy: Policy, fault_class: FaultClass, *, since: datetime, now: datetime
 ) -> DomainTrouble | None:
     """Return the trouble that a fault is part of, if it began (`since`) with those of enough other nodes."""
+    pools = {pool_domain(situation.pool): situation.pool_nodes}
     for trouble in situation.trouble:
         ours = trouble.fault_class == fault_class and trouble.covers(since)
-        if ours and _is_one_cause(trouble, situation, policy) and _ends_at(trouble, policy, now) >= now:
+        if ours and _is_around(trouble, situation) and is_one_cause(trouble, policy, pools, now=now):
             return trouble
     return None
 
 
-def _ends_at(trouble: DomainTrouble, policy: Policy, now: datetime) -> datetime:
+def is_one_cause(trouble: DomainTrouble, policy: Policy, pools: Mapping[str, int], *, now: datetime) -> bool:
+    """True while so many nodes are taken for one cause. `pools` are the sizes of the pools, by `pool_domain`."""
+    breaker = policy.breaker
+    if ends_at(trouble, policy, now) < now:
+        return False
+    if trouble.domain in pools:
+        return trouble.nodes > max(breaker.pool_nodes, breaker.pool_share * pools[trouble.domain])
+    return trouble.nodes >= breaker.nodes
+
+
+def ends_at(trouble: DomainTrouble, policy: Policy, now: datetime) -> datetime:
+    """When the nodes of a trouble are asked about one by one again, at the latest."""
     return (trouble.last_at or now) + timedelta(seconds=policy.breaker.hold_seconds)
 
 
-def _is_one_cause(trouble: DomainTrouble, situation: Situation, policy: Policy) -> bool:
-    breaker = policy.breaker
-    if trouble.domain == pool_domain(situation.pool):
-        return trouble.nodes > max(breaker.pool_nodes, breaker.pool_share * situation.pool_nodes)
-    return trouble.domain in situation.domains and trouble.nodes >= breaker.nodes
+def _is_around(trouble: DomainTrouble, situation: Situation) -> bool:
+    return trouble.domain in (*situation.domains, pool_domain(situation.pool))
 
 
 def _bursts(starts: Iterable[Began], window: timedelta) -> Iterator[list[Began]]:

@@ -1,10 +1,19 @@
-"""Loads what triage looks at: one node, now. Called by the reconciler and by `assess`; reads only."""
+"""Loads what triage looks at: nodes, now. Called by the reconciler, many at once, and by `assess`; reads only.
+
+What nodes have in common (pools, common troubles) is loaded once for all of them, what is their own by one query for
+each kind: a thousand nodes that are due cost a thousand times what one does, and not a thousand times a thousand.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
+from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
 from daytwo.domain.cases import entry_of
@@ -12,15 +21,56 @@ from daytwo.domain.common_cause import count_trouble, pool_domain
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import NotFound
 from daytwo.domain.load_definition import expand_nodes
-from daytwo.domain.seams import NodeFacts
+from daytwo.domain.seams import ActKind, NodeFacts
 from daytwo.domain.situation import DomainTrouble, OpenRepair, PastRepair, Situation
-from daytwo.domain.vocabulary import Action, Finding, FindingStatus, NodeRole, State, Workload
+from daytwo.domain.vocabulary import Action, FaultClass, Finding, FindingStatus, NodeRole, State, Workload
 from daytwo.faults.catalogue import catalogue
-from daytwo.repairs import is_out
-from daytwo.store.tables import FindingRow, NodeRow, RepairRow
+from daytwo.repairs import peers_in
+from daytwo.store.tables import FindingRow, IntentRow, NodeRow, RepairRow
 
 HISTORY: Final = timedelta(days=28)
 """How far back repairs count: three incidents on one GPU in 28 days propose its removal (operations.md 3)."""
+MOST_NAMED: Final = 5_000
+"""Names in one question to the store; above that it is asked about all nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """How many nodes each pool has, and the names of those that take no work. Whoever takes one out adds it."""
+
+    sizes: dict[str, int]
+    out: dict[str, set[str]]
+
+    def out_beside(self, node: NodeRow) -> int:
+        """How many others of the node's pool are out."""
+        return len(self.out[node.pool] - {node.name})
+
+
+Trouble = dict[str, tuple[DomainTrouble, ...]]
+"""What began to be wrong at the same time, by domain; pools are among the domains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the nodes of one cluster have in common at one moment. `survives_reboot` is by node, where it is known."""
+
+    pools: Pools
+    trouble: Trouble
+    survives_reboot: dict[str, dict[str, bool]]
+
+    def trouble_of(self, node: NodeRow) -> tuple[DomainTrouble, ...]:
+        """What goes on in the domains of a node, largest first."""
+        found = [each for domain in domains_of(node.domains, node.pool) for each in self.trouble.get(domain, ())]
+        return tuple(sorted(found, key=lambda each: (-each.nodes, each.domain, each.fault_class)))
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What some nodes have of their own, by name."""
+
+    findings: dict[str, list[Finding]]
+    history: dict[str, list[PastRepair]]
+    opened: dict[str, RepairRow]
 
 
 def load_situation(
@@ -35,7 +85,22 @@ def load_situation(
     now: datetime,
 ) -> Situation:
     """Everything known of `node`. `facts` and `workloads` come from the caller, who may have read them just now."""
-    pool = session.exec(select(NodeRow).where(NodeRow.cluster == node.cluster, NodeRow.pool == node.pool)).all()
+    pools = load_pools(session, definition.name, [node.pool])
+    around = Surroundings(pools, load_trouble(session, definition, now), survives_reboot(definition))
+    own = load_own(session, definition.name, [node.name], now)
+    situation = situation_of(node, around, own, policy_revision=policy_revision, able=able)
+    return situation.model_copy(update={"facts": facts, "workloads": workloads})
+
+
+def situation_of(
+    node: NodeRow,
+    around: Surroundings,
+    own: Own,
+    *,
+    policy_revision: int,
+    able: frozenset[Action] | None,
+) -> Situation:
+    """One node of those that were loaded, with the facts that are stored of it."""
     return Situation(
         cluster=node.cluster,
         node=node.name,
@@ -45,17 +110,95 @@ def load_situation(
         expected_gpus=node.expected_gpus,
         boot_id=node.boot_id,
         last_heard_at=node.last_heard_at,
-        facts=facts,
-        findings=findings_of(session, node.cluster, node.name),
-        workloads=workloads,
-        history=_history(session, node, now),
-        open_repair=_open_repair(session, node),
-        trouble=_trouble(session, node, definition, now),
-        pool_nodes=len(pool),
-        pool_contained=sum(is_out(other) for other in pool if other.name != node.name),
+        facts=NodeFacts.model_validate(node.facts) if node.facts else None,
+        findings=tuple(own.findings.get(node.name, ())),
+        workloads=None,
+        history=tuple(own.history.get(node.name, ())),
+        open_repair=_open_repair(own.opened.get(node.name)),
+        trouble=around.trouble_of(node),
+        pool_nodes=around.pools.sizes[node.pool],
+        pool_contained=around.pools.out_beside(node),
         policy_revision=policy_revision,
-        survives_reboot=_survives_reboot(definition, node.name),
+        survives_reboot=around.survives_reboot.get(node.name, {}),
         able=able,
+    )
+
+
+def load_pools(session: Session, cluster: str, pools: Iterable[str] | None = None) -> Pools:
+    """Count the pools of a cluster, all or those named. What is being taken out at this moment is out."""
+    if pools is None:
+        pools = session.exec(select(NodeRow.pool).where(NodeRow.cluster == cluster).distinct()).all()
+    members = {pool: peers_in(session, cluster, pool) for pool in pools}
+    on_the_way = set(session.exec(select(IntentRow.node).where(*_being_taken(cluster))).all())
+    out = {
+        pool: {peer.name for peer in peers if peer.is_out or peer.name in on_the_way} for pool, peers in members.items()
+    }
+    return Pools({pool: len(peers) for pool, peers in members.items()}, out)
+
+
+def _being_taken(cluster: str) -> tuple[ColumnElement[bool], ...]:
+    taking = (ActKind.RESERVE, ActKind.DRAIN)
+    return (
+        col(IntentRow.open_node).is_not(None),
+        col(IntentRow.cluster) == cluster,
+        col(IntentRow.kind).in_(taking),
+    )
+
+
+def load_trouble(session: Session, definition: ClusterDefinition, now: datetime) -> Trouble:
+    """Count what fires in a cluster by domain and class of fault."""
+    firing = (FindingRow.cluster == definition.name, FindingRow.status == FindingStatus.FIRING)
+    columns = select(FindingRow.node, FindingRow.fault, FindingRow.first_seen)
+    by_node: dict[str, list[Finding]] = defaultdict(list)
+    for node, fault, since in session.exec(columns.where(*firing)):
+        by_node[node].append(_began(definition.name, node, fault, since))
+    members = select(NodeRow.name, NodeRow.domains, NodeRow.pool).where(NodeRow.cluster == definition.name)
+    if len(by_node) <= MOST_NAMED:
+        members = members.where(col(NodeRow.name).in_(by_node))
+    domains = {name: domains_of(within, pool) for name, within, pool in session.exec(members) if name in by_node}
+    window = timedelta(seconds=definition.policy.breaker.window_seconds)
+    counted = count_trouble(by_node, domains, class_of, window=window, now=now)
+    return _by_domain(counted)
+
+
+def _began(cluster: str, node: str, fault: str, since: datetime) -> Finding:
+    """As much of a finding as is counted; a thousand whole ones would be read for nothing."""
+    return Finding(
+        id=0,
+        cluster=cluster,
+        node=node,
+        fault=fault,
+        entity="",
+        status=FindingStatus.FIRING,
+        first_seen=since,
+        last_seen=since,
+    )
+
+
+def _by_domain(counted: Iterable[DomainTrouble]) -> Trouble:
+    found: dict[str, list[DomainTrouble]] = defaultdict(list)
+    for trouble in counted:
+        found[trouble.domain].append(trouble)
+    return {domain: tuple(troubles) for domain, troubles in found.items()}
+
+
+def domains_of(domains: Iterable[str], pool: str) -> tuple[str, ...]:
+    """The domains in which a node is counted; its pool is the last."""
+    return (*domains, pool_domain(pool))
+
+
+@lru_cache(maxsize=512)
+def class_of(fault: str) -> FaultClass:
+    """The class of a fault; one that the catalogue does not know has the class of an unknown code."""
+    return entry_of(catalogue(), fault).fault_class
+
+
+def load_own(session: Session, cluster: str, names: Collection[str], now: datetime) -> Own:
+    """What these nodes have of their own: findings, closed repairs of four weeks, the open one."""
+    return Own(
+        findings=_findings(session, cluster, names),
+        history=_history(session, cluster, names, now),
+        opened=_opened(session, cluster, names),
     )
 
 
@@ -67,10 +210,13 @@ def node_row(session: Session, cluster: str, name: str) -> NodeRow:
     return row
 
 
-def findings_of(session: Session, cluster: str, node: str) -> tuple[Finding, ...]:
-    """All findings of a node, firing and cleared."""
-    rows = session.exec(select(FindingRow).where(FindingRow.cluster == cluster, FindingRow.node == node)).all()
-    return tuple(_finding(row) for row in rows)
+def _findings(session: Session, cluster: str, names: Collection[str]) -> dict[str, list[Finding]]:
+    """All findings, firing and cleared."""
+    found: dict[str, list[Finding]] = defaultdict(list)
+    theirs = (col(FindingRow.cluster) == cluster, col(FindingRow.node).in_(names))
+    for row in session.exec(select(FindingRow).where(*theirs).order_by(col(FindingRow.id))):
+        found[row.node].append(_finding(row))
+    return found
 
 
 def _finding(row: FindingRow) -> Finding:
@@ -93,10 +239,14 @@ def _finding(row: FindingRow) -> Finding:
     )
 
 
-def _history(session: Session, node: NodeRow, now: datetime) -> tuple[PastRepair, ...]:
-    closed = (RepairRow.cluster == node.cluster, RepairRow.node == node.name, col(RepairRow.closed_at) > now - HISTORY)
-    rows = session.exec(select(RepairRow).where(*closed).order_by(col(RepairRow.closed_at).desc())).all()
-    return tuple(_past(row, row.closed_at) for row in rows if row.closed_at)
+def _history(session: Session, cluster: str, names: Collection[str], now: datetime) -> dict[str, list[PastRepair]]:
+    closed = (col(RepairRow.cluster) == cluster, col(RepairRow.node).in_(names))
+    recent = (*closed, col(RepairRow.closed_at) > now - HISTORY)
+    found: dict[str, list[PastRepair]] = defaultdict(list)
+    for row in session.exec(select(RepairRow).where(*recent).order_by(col(RepairRow.closed_at).desc())):
+        if row.closed_at:
+            found[row.node].append(_past(row, row.closed_at))
+    return found
 
 
 def _past(row: RepairRow, closed_at: datetime) -> PastRepair:
@@ -115,8 +265,12 @@ def _past(row: RepairRow, closed_at: datetime) -> PastRepair:
     )
 
 
-def _open_repair(session: Session, node: NodeRow) -> OpenRepair | None:
-    row = session.exec(select(RepairRow).where(RepairRow.open_key == f"{node.cluster}/{node.name}")).first()
+def _opened(session: Session, cluster: str, names: Collection[str]) -> dict[str, RepairRow]:
+    keys = [f"{cluster}/{name}" for name in names]
+    return {row.node: row for row in session.exec(select(RepairRow).where(col(RepairRow.open_key).in_(keys)))}
+
+
+def _open_repair(row: RepairRow | None) -> OpenRepair | None:
     if row is None:
         return None
     return OpenRepair(
@@ -130,23 +284,7 @@ def _open_repair(session: Session, node: NodeRow) -> OpenRepair | None:
     )
 
 
-def _trouble(
-    session: Session, node: NodeRow, definition: ClusterDefinition, now: datetime
-) -> tuple[DomainTrouble, ...]:
-    """What began to be wrong at the same time in the domains of this node; its pool is one of them."""
-    firing = (FindingRow.cluster == node.cluster, FindingRow.status == FindingStatus.FIRING)
-    by_node: dict[str, list[Finding]] = {}
-    for row in session.exec(select(FindingRow).where(*firing)).all():
-        by_node.setdefault(row.node, []).append(_finding(row))
-    members = session.exec(select(NodeRow).where(NodeRow.cluster == node.cluster, col(NodeRow.name).in_(by_node))).all()
-    domains = {other.name: (*other.domains, pool_domain(other.pool)) for other in members}
-    window = timedelta(seconds=definition.policy.breaker.window_seconds)
-    known = catalogue()
-    return count_trouble(by_node, domains, lambda fault: entry_of(known, fault).fault_class, window=window, now=now)
-
-
-def _survives_reboot(definition: ClusterDefinition, name: str) -> dict[str, bool]:
-    for group in definition.groups:
-        if name in expand_nodes(group.nodes):
-            return group.survives_reboot
-    return {}
+def survives_reboot(definition: ClusterDefinition) -> dict[str, dict[str, bool]]:
+    """What survives a reboot, by node and path, for nodes of which anything is declared."""
+    known = [group for group in definition.groups if group.survives_reboot]
+    return {name: group.survives_reboot for group in known for name in expand_nodes(group.nodes)}

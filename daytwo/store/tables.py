@@ -280,6 +280,29 @@ class BmcRefusalRow(SQLModel, table=True):
     at: datetime = _at()
 
 
+class IncidentRow(SQLModel, table=True):
+    """Many nodes of a cluster have one class of fault for one cause. `open_key` is `cluster/class` while it goes on.
+
+    `domains` are the nodes by domain as counted last, `told_domains` those that people were told of. Its id is in the
+    marks of the nodes that were contained for it.
+    """
+
+    __tablename__ = "incidents"
+    id: str = Field(primary_key=True)
+    cluster: str
+    fault_class: str
+    open_key: str | None = Field(default=None, unique=True)
+    nodes: int = 0
+    domains: dict[str, int] = _json(dict)
+    first_at: datetime = _at()
+    last_at: datetime = _at()
+    opened_at: datetime = _at()
+    told_at: datetime | None = _at(nullable=True)
+    told_domains: list[str] = _json(list)
+    closed_at: datetime | None = _at(nullable=True)
+    end_told_at: datetime | None = _at(nullable=True)
+
+
 class NodeRequestRow(SQLModel, table=True):
     """A question to an agent: open, offered, accepted, then done, failed, withdrawn or lapsed."""
 

@@ -33,6 +33,7 @@ from daytwo.intake import declare, observe_facts
 from daytwo.intents import Ledger
 from daytwo.lab.client import LabClient
 from daytwo.lab.definition import CLUSTER, lab_definition, node_names
+from daytwo.notify.log import LogNotifier
 from daytwo.service.decisions import DecisionRequest, Identity, decide
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
@@ -268,6 +269,7 @@ async def _reconcile(plane: Plane, adapters: Adapters) -> None:
         adapters,
         Ledger(plane.store, adapters),
         Repairs(plane.client, plane.settings.task_queue),
+        notifier=LogNotifier(plane.settings.state_dir / "notices.jsonl"),
         guard=lambda session: None,
         now=lambda: datetime.now(UTC),
         sweep=timedelta(seconds=3),

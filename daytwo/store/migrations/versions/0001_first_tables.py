@@ -147,6 +147,24 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_freezes_scope"), ["scope"], unique=False)
 
     op.create_table(
+        "incidents",
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("cluster", sa.String(), nullable=False),
+        sa.Column("fault_class", sa.String(), nullable=False),
+        sa.Column("open_key", sa.String(), nullable=True),
+        sa.Column("nodes", sa.Integer(), nullable=False),
+        sa.Column("domains", sa.JSON(), nullable=False),
+        sa.Column("first_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("last_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("opened_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("told_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("told_domains", sa.JSON(), nullable=False),
+        sa.Column("closed_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("end_told_at", sa.DateTime(timezone=True), nullable=True),
+        sa.PrimaryKeyConstraint("id"),
+        sa.UniqueConstraint("open_key"),
+    )
+    op.create_table(
         "intents",
         sa.Column("id", sa.String(), nullable=False),
         sa.Column("repair_id", sa.String(), nullable=False),
@@ -377,6 +395,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_intents_repair_id"))
 
     op.drop_table("intents")
+    op.drop_table("incidents")
     with op.batch_alter_table("freezes", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_freezes_scope"))
 

@@ -1,0 +1,116 @@
+"""Our marks on nodes, written and lifted outside of workflows: containment, and marks that nothing stands behind.
+
+Part of the reconciler. A mark names its repair or its incident. Once that is over, the mark is lifted through the
+ledger; one of a repair that ended with its marks left on (removed, handed over) stays, and one that the store does not
+know is not touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from daytwo.adapters import Cluster, scheduler_driver
+from daytwo.domain.errors import NotYet
+from daytwo.domain.seams import Act, ActKind, NodeFacts
+from daytwo.domain.triage import LEAVES_MARKS
+from daytwo.domain.vocabulary import Mark
+from daytwo.intents import Guard, Ledger
+from daytwo.store.engine import Store
+from daytwo.store.tables import IncidentRow, IntentRow, NodeRow, RepairRow
+
+TRIES: Final = 5
+"""Looks at an act within one look at the node; after that the node is looked at again."""
+SHORT_SECONDS: Final = 1.0
+"""Whoever must wait for longer is not waited for: other nodes are due too."""
+SEEN_AFTER: Final = timedelta(seconds=30)
+"""By then the scheduler has been read again: what it says of the marks of a repair that ended is no old answer."""
+
+
+class Marks:
+    """Writes and lifts our marks on one node at a time."""
+
+    def __init__(self, store: Store, ledger: Ledger, guard: Guard) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._guard = guard
+
+    async def contain(self, cluster: Cluster, node: str, mark: Mark) -> None:
+        """Keep new work off the node; nothing that runs is touched. Raises `TryAgain`, or `Foreign` and its like."""
+        acts = cluster.scheduler.quarantine_acts(cluster.definition.name, node, mark)
+        lifted = await asyncio.to_thread(self._times_lifted, mark.repair_id, node)
+        await self._carry_out(acts, f"{mark.repair_id}/{node}/contain-{lifted}")
+
+    async def lift(self, cluster: Cluster, node: str, owner: str) -> None:
+        """Lift the marks that `owner`, a repair or an incident, has on the node. Raises as `contain` does."""
+        acts = cluster.scheduler.release_acts(cluster.definition.name, node, Mark(repair_id=owner, text="lifted"))
+        lifted = await asyncio.to_thread(self._times_lifted, owner, node)
+        await self._carry_out(acts, f"{owner}/{node}/lift-{lifted}")
+
+    async def _carry_out(self, acts: Sequence[Act], key: str) -> None:
+        for act in acts:
+            await self._one(f"{key}/{act.kind}", act)
+
+    async def _one(self, key: str, act: Act) -> None:
+        for _ in range(TRIES):
+            try:
+                await self._ledger.carry_out(key, scheduler_driver(act.cluster), act, guard=self._guard)
+                return
+            except NotYet as error:
+                if error.delay_seconds > SHORT_SECONDS:
+                    raise
+                await asyncio.sleep(min(error.delay_seconds, 0.5))
+        raise NotYet(f"{act.node}: {act.kind} is not proven yet")
+
+    def _times_lifted(self, owner: str, node: str) -> int:
+        """A node may be contained again for the same incident; what was proven before proves nothing then."""
+        lifted = (
+            IntentRow.repair_id == owner,
+            IntentRow.node == node,
+            IntentRow.kind == ActKind.UNRESERVE,
+            IntentRow.state == "proven",
+        )
+        with self._store.read() as session:
+            return session.exec(select(func.count()).select_from(IntentRow).where(*lifted)).one()
+
+
+def mark_on(row: NodeRow) -> str | None:
+    """Whose mark the scheduler shows on a node."""
+    return (row.facts or {}).get("mark_repair_id")
+
+
+def carries(facts: NodeFacts | None, owner: str) -> bool:
+    """True if a node carries the whole mark of `owner`."""
+    return facts is not None and facts.mark_repair_id == owner and facts.ownership == "ours"
+
+
+def orphaned(
+    session: Session, rows: Sequence[NodeRow], opened: Mapping[str, RepairRow], now: datetime
+) -> dict[str, str]:
+    """Return, by node, the marks that nothing stands behind any more, and those that an open repair takes over."""
+    marks = {row.name: mark for row in rows if (mark := mark_on(row)) and mark != _open_on(opened, row.name)}
+    if not marks:
+        return {}
+    over = _over(session, set(marks.values()), now)
+    yielding = _incidents(session, set(marks.values()))
+    return {node: mark for node, mark in marks.items() if mark in over or (mark in yielding and node in opened)}
+
+
+def _open_on(opened: Mapping[str, RepairRow], node: str) -> str | None:
+    return opened[node].id if node in opened else None
+
+
+def _over(session: Session, owners: set[str], now: datetime) -> set[str]:
+    ended = (col(RepairRow.id).in_(owners), col(RepairRow.closed_at) < now - SEEN_AFTER)
+    liftable = (*ended, col(RepairRow.state).not_in(LEAVES_MARKS))
+    incidents = select(IncidentRow.id).where(col(IncidentRow.id).in_(owners), col(IncidentRow.closed_at).is_not(None))
+    return {*session.exec(select(RepairRow.id).where(*liftable)), *session.exec(incidents)}
+
+
+def _incidents(session: Session, owners: set[str]) -> set[str]:
+    return set(session.exec(select(IncidentRow.id).where(col(IncidentRow.id).in_(owners))))
