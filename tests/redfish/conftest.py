@@ -142,7 +142,7 @@ def desk(bmc: Bmc, certificate: Path, store: Store, tmp_path: Path) -> Desk:
         nodes=(NODE,), address=bmc.address, ca=str(certificate), user="daytwo", password=f"file:{secret}"
     )
     clock = Clock()
-    return Desk(bmc, access, store, Marks(), clock, clock() - timedelta(days=2), {"read_seconds": 2.0})
+    return Desk(bmc, access, store, Marks(), clock, clock() - timedelta(days=2), {"read_seconds": 5.0})
 
 
 async def send(desk: Desk, kind: ActKind = ActKind.POWER_CYCLE) -> Act:
