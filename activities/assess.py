@@ -12,13 +12,14 @@ from activities import signatures as do
 from activities.boundary import implements
 from activities.two_persons import waits_for
 from activities.world import World
+from daytwo import repairs
 from daytwo.adapters import Cluster
 from daytwo.domain.cases import cases_of, clears_by_reading
 from daytwo.domain.errors import TryAgain
 from daytwo.domain.exchange import AssessInput, Assessment
 from daytwo.domain.policy import Policy, Timing
 from daytwo.domain.proposal import Proposal, build_proposal, has_grown
-from daytwo.domain.seams import NodeFacts
+from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Verdict, triage
 from daytwo.domain.vocabulary import Action, FindingStatus, State, Workload
@@ -57,6 +58,9 @@ class AssessActivities:
         seen = await self.world.read(lambda s: _look(s, arg, cluster, answer, now))
         await self._say_second(arg, cluster.definition.policy, now)
         assessed = _answer(arg, seen, cluster.definition.policy, now)
+        shown = assessed.proposal if assessed.outcome == "stands" else None
+        if shown is not None:
+            await self.world.write(lambda s: repairs.refresh(s, shown))
         about = {"marks": _marks(arg, facts), "booted": _booted(arg, seen.situation), "idle": _idle(facts, workloads)}
         if facts is None and arg.proposal is not None:
             return Assessment(outcome="unknown", why="the scheduler does not answer", wait_seconds=RETRY_SECONDS)
@@ -104,7 +108,16 @@ def _answer(arg: AssessInput, seen: Seen, policy: Policy, now: datetime) -> Asse
         return Assessment(outcome="revised", why=proposal.reason, proposal=proposal)
     if has_grown(arg.proposal, proposal):
         return Assessment(outcome="revised", why=_growth(arg.proposal, proposal), proposal=proposal)
-    return Assessment(outcome="stands")
+    return Assessment(outcome="stands", proposal=_refreshed(arg, proposal))
+
+
+def _refreshed(arg: AssessInput, new: Proposal) -> Proposal | None:
+    """What stands, as it is now, under its old revision: fewer jobs or one more sign are shown, but ask nobody."""
+    old = arg.proposal
+    if old is None or arg.state is not State.PROPOSED:
+        return None
+    current = new.model_copy(update={"revision": old.revision})
+    return current if current.model_copy(update={"at": old.at}) != old else None
 
 
 def _without_advice(arg: AssessInput, seen: Seen, policy: Policy, now: datetime) -> Assessment:
@@ -145,7 +158,7 @@ def _proposal(arg: AssessInput, seen: Seen, verdict: Propose, now: datetime) -> 
         repair_id=arg.ref.repair_id,
         revision=arg.revision + 1,
         last_observation=seen.last_observation,
-        contain=verdict.contain,
+        contain=verdict.contain or _is_contained(seen.situation),
         now=now,
         rules_fired=verdict.rules,
     )
@@ -154,6 +167,11 @@ def _proposal(arg: AssessInput, seen: Seen, verdict: Propose, now: datetime) -> 
     # The first boot that was seen stays the measure: a boot by another hand must not be forgotten by a revision.
     built = built.model_copy(update={"boot_id": arg.proposal.boot_id, "boot_time": arg.proposal.boot_time})
     return _only_tests(built) if _booted(arg, seen.situation) else built
+
+
+def _is_contained(situation: Situation) -> bool:
+    facts = situation.facts
+    return facts is not None and facts.ownership in (Ownership.OURS, Ownership.HALF_DONE)
 
 
 def _only_tests(proposal: Proposal) -> Proposal:

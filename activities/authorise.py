@@ -37,7 +37,10 @@ class AuthoriseActivities:
         """Say whether a decision takes effect; unless it must wait, the answer is on its row when this returns."""
         cluster = await self.world.cluster(arg.ref)
         now = self.world.now()
-        return await self.world.write(lambda s: _judge_and_write(s, arg, cluster, now))
+        verdict = await self.world.write(lambda s: _judge_and_write(s, arg, cluster, now))
+        if verdict.status == "wait":
+            await self.world.say_waiting(arg.ref, verdict.why)
+        return verdict
 
     @implements(do.WRITE_CLAIM)
     async def write_claim(self, arg: WriteClaimInput) -> ClaimWritten:

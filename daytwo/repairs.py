@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select, update
 
 from daytwo.domain import exchange as x
 from daytwo.domain.policy import Budget
+from daytwo.domain.proposal import Proposal
 from daytwo.domain.seams import ActKind
 from daytwo.domain.vocabulary import FindingStatus, State
 from daytwo.store import audit, locks
@@ -151,6 +152,12 @@ def stamp(session: Session, repair_id: str, name: str, at: datetime) -> None:
     row = session.get_one(RepairRow, repair_id, with_for_update=True)
     row.stamps = {name: at.isoformat(), **row.stamps}
     session.add(row)
+
+
+def refresh(session: Session, proposal: Proposal) -> None:
+    """Show what stands as it is now; nothing that anybody decides on changes, so the revision stays."""
+    mine = (col(RepairRow.id) == proposal.repair_id, col(RepairRow.revision) == proposal.revision)
+    session.exec(update(RepairRow).where(*mine).values(proposal=proposal.model_dump(mode="json")))
 
 
 def note_waiting(session: Session, repair_id: str, why: str) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from daytwo.domain.errors import Failed
+from workers.ports import listens
 
 Probe = Callable[[], Awaitable[bool]]
 
@@ -34,13 +35,17 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A process to keep. `ready` says whether it answers; it has `limit_seconds` from its first start."""
+    """A process to keep. `ready` says whether it answers; it has `limit_seconds` from its first start.
+
+    `port`: what answers must be this process, and not another installation that took the port meanwhile.
+    """
 
     name: str
     command: tuple[str, ...]
     env: Mapping[str, str]
     ready: Probe
     limit_seconds: float = 60.0
+    port: int | None = None
 
 
 @dataclass(slots=True)
@@ -117,7 +122,7 @@ class Supervisor:
     async def _until_ready(self, kept: _Kept) -> None:
         child = kept.child
         give_up = time.monotonic() + child.limit_seconds
-        while not (kept.process and await child.ready()):
+        while not await _is_ready(kept):
             if kept.deaths >= TRIES_BEFORE_READY:
                 raise Failed(self._with_log(child.name, f"ended {kept.deaths} times ({_status(kept.last_status)})"))
             if time.monotonic() > give_up:
@@ -158,6 +163,13 @@ def _die_with(parent: int) -> Callable[[], None]:
             os._exit(1)
 
     return arm
+
+
+async def _is_ready(kept: _Kept) -> bool:
+    process, port = kept.process, kept.child.port
+    if process is None or not await kept.child.ready():
+        return False
+    return port is None or listens(process.pid, port)
 
 
 def _status(code: int | None) -> str:

@@ -60,9 +60,9 @@ class Plan:
             **({"DAYTWO_PULSE_SECONDS": str(PULSE_SECONDS)} if self.lab else {}),
         }
 
-    def part(self, name: str, *command: str, ready: Probe) -> Child:
+    def part(self, name: str, *command: str, ready: Probe, port: int | None = None) -> Child:
         """A part of the installation: a Python module that finds the others through its environment."""
-        return Child(name, (sys.executable, "-m", *command), self.environment(), ready)
+        return Child(name, (sys.executable, "-m", *command), self.environment(), ready, port=port)
 
 
 def plan(
@@ -107,13 +107,24 @@ async def run(chosen: Plan) -> None:
 
 
 async def _start(chosen: Plan, supervisor: Supervisor) -> None:
-    temporal = Child("temporal", chosen.temporal.command(), chosen.environment(), chosen.temporal.is_ready)
+    temporal = Child(
+        "temporal",
+        chosen.temporal.command(),
+        chosen.environment(),
+        chosen.temporal.is_ready,
+        port=chosen.temporal.port,
+    )
     await supervisor.start(temporal)
     await chosen.temporal.keep_histories()
     await supervisor.start(
         chosen.part("service", "workers.service", ready=probes.http_over_socket(chosen.settings.service_socket)),
         chosen.part("worker", "workers.control", ready=probes.polls(chosen.temporal, chosen.settings.task_queue)),
-        chosen.part("gateway", "workers.gateway", ready=probes.http(f"{chosen.settings.gateway_url}/readyz")),
+        chosen.part(
+            "gateway",
+            "workers.gateway",
+            ready=probes.http(f"{chosen.settings.gateway_url}/readyz"),
+            port=urlsplit(chosen.settings.gateway_url).port,
+        ),
         chosen.part("controller", "workers.controller", ready=probes.leads(chosen.settings.service_socket)),
     )
     if chosen.lab:

@@ -46,5 +46,5 @@ def markdown(run: Run) -> str:
     if run.note:
         lines += [f"*{clean_markdown(run.note)}*", ""]
     if run.proposal is not None:
-        lines += [as_markdown(run.proposal, run.state)]
+        lines += [as_markdown(run.proposal, run.state, namespace=workflow.info().namespace)]
     return "\n".join(lines)

@@ -142,6 +142,7 @@ class NodeRepair(RepairRun):
         if seen.outcome == "revised":
             self._revise(seen.proposal)
             return self._say(Event.REVISED, seen.why)
+        self._refresh(seen.proposal)
         await self._announce()
         return await self._listen(timeouts.RELOOK_PROPOSED.total_seconds())
 

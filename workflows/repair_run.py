@@ -191,7 +191,7 @@ class RepairRun:
         run.event_number += 1
         run.held_from = run.state if event is Event.HELD else None
         run.attention = run.attention if to_state is State.NEEDS_HELP else ""
-        run.state, run.since = to_state, now
+        run.state, run.since, run.note = to_state, now, ""
         self._verdict = None
         self._show()
 
@@ -207,6 +207,12 @@ class RepairRun:
             raise ApplicationError("a revision without a proposal", non_retryable=True)
         self._run.proposal, self._run.revision = proposal, proposal.revision
         self._run.stamps.setdefault("detected", proposal.first_seen)
+
+    def _refresh(self, proposal: Proposal | None) -> None:
+        """What stands may be told anew under its revision: who approves must not read of jobs that are gone."""
+        if proposal is not None:
+            self._run.proposal = proposal
+            workflow.set_current_details(details.markdown(self._run))
 
     def _standing(self) -> Proposal:
         if self._run.proposal is None:

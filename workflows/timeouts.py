@@ -40,6 +40,6 @@ POLL: Final = ActivityOptions(
 )
 
 # How often a state that waits for a person or for a moment looks again by itself, besides being told to.
-RELOOK_PROPOSED: Final = timedelta(minutes=10)
+RELOOK_PROPOSED: Final = timedelta(minutes=1)
 RELOOK_WAITING: Final = timedelta(seconds=20)
 REMIND: Final = timedelta(hours=24)

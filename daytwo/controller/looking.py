@@ -18,7 +18,7 @@ from daytwo.adapters import Cluster
 from daytwo.controller.marks import orphaned
 from daytwo.domain.node_states import NodeLook, node_state
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, Verdict, Withhold, asking, triage
+from daytwo.domain.triage import Propose, Verdict, Withhold, asking, given_away, triage
 from daytwo.domain.vocabulary import FindingStatus, NodeState
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.engine import Store
@@ -166,6 +166,7 @@ def _node_look(node: NodeRow, situation: Situation, cluster: Cluster, now: datet
         last_heard_at=node.last_heard_at,
         silent_after_seconds=cluster.definition.policy.timing.silent_after_seconds,
         now=now,
+        given_away=given_away(situation),
     )
 
 

@@ -28,7 +28,7 @@ RUNGS: Final[dict[Action, int]] = {
 }
 
 # operations.md 3. A disk is never wiped for a fault of a board: that cures none of 48, 64, 74, 79 (rule 3).
-# A power cycle follows a reboot: a GPU that lost its link, or a GSP that hangs, may need its power taken (faults.md 15).
+# A power cycle follows a reboot: a GPU off the bus, or a GSP that hangs, may need its power taken (faults.md 15).
 LADDERS: Final[dict[FaultClass, tuple[Action, ...]]] = {
     FaultClass.BOARD: (A.RESET_GPU, A.REBOOT, A.POWER_CYCLE, A.FAILOVER, A.REMOVE),
     FaultClass.SOFTWARE: (A.RESTART_SERVICE, A.REBOOT, A.REPROVISION, A.REMOVE),

@@ -67,7 +67,7 @@ def as_text(proposal: Proposal) -> str:
     return "\n".join([head, *(f"   {line}" for line in lines)])
 
 
-def as_markdown(proposal: Proposal, state: State, extra: str = "") -> str:
+def as_markdown(proposal: Proposal, state: State, extra: str = "", *, namespace: str = "default") -> str:
     """The proposal as the details of its workflow; while it waits for an answer, with the commands that give one."""
     node, title = clean_markdown(proposal.node, MAX_NAME), clean_markdown(proposal.title, 120)
     blocks = [
@@ -77,7 +77,7 @@ def as_markdown(proposal: Proposal, state: State, extra: str = "") -> str:
     if proposal.evidence:
         blocks.append("**Evidence**\n\n" + "\n".join(f"- {clean_markdown(line, 300)}" for line in proposal.evidence))
     if state is State.PROPOSED:
-        blocks.append(_how_to_answer(proposal))
+        blocks.append(_how_to_answer(proposal, namespace))
     if extra:
         blocks.append(clean_markdown(extra))
     return "\n\n".join(blocks)
@@ -88,12 +88,13 @@ def approve_command(proposal: Proposal) -> str:
     return f'daytwo repairs approve {shlex.quote(proposal.repair_id)} --revision {proposal.revision} --reason "..."'
 
 
-def signal_command(proposal: Proposal, name: str) -> str:
+def signal_command(proposal: Proposal, name: str, namespace: str = "default") -> str:
     """The exact command that answers through Temporal, where the identity is only claimed."""
     said = {"repair": proposal.repair_id, "revision": proposal.revision, "who": "<you>", "reason": "<why>"}
     workflow = f"repair:{proposal.cluster}:{proposal.node}"
     return (
-        f"temporal workflow signal --workflow-id {shlex.quote(workflow)} --name {name} "
+        f"temporal workflow signal --namespace {shlex.quote(namespace)} --workflow-id {shlex.quote(workflow)} "
+        f"--name {name} "
         f"--input {shlex.quote(json.dumps(said))}"
     )
 
@@ -186,8 +187,8 @@ def _points(proposal: Proposal) -> list[str]:
     ]
 
 
-def _how_to_answer(proposal: Proposal) -> str:
+def _how_to_answer(proposal: Proposal, namespace: str) -> str:
     dismiss = f'daytwo repairs dismiss {shlex.quote(proposal.repair_id)} --revision {proposal.revision} --reason "..."'
-    commands = [approve_command(proposal), dismiss, signal_command(proposal, "approve")]
-    fenced = "\n".join(clean(command, 1000).replace("`", "") for command in commands)
-    return f"**Answer** (the last proves no identity, so the policy lets it approve little)\n\n```\n{fenced}\n```"
+    commands = [approve_command(proposal), dismiss, signal_command(proposal, "approve", namespace)]
+    lines = "\n".join(f"- `{clean(command, 1000).replace('`', '')}`" for command in commands)
+    return f"**Answer** (a signal proves no identity: the policy says what it may approve)\n\n{lines}"

@@ -24,7 +24,7 @@ FROM_THE_BOOT_ON: Final = frozenset({State.ACTING, State.VERIFYING, State.REJOIN
 
 class NodeLook(Frozen):
     """What is known of a node. `repair_state` is that of its open repair; `facts` is `None` where the scheduler could
-    not be read; `silent_after_seconds` is the policy's limit.
+    not be read; `silent_after_seconds` is the policy's limit; `given_away` says how somebody else got the node.
 
     `firing` are the faults that somebody is asked about (`triage.asking`): an Xid of an application, which is only
     recorded, leaves its node healthy.
@@ -38,6 +38,7 @@ class NodeLook(Frozen):
     silent_after_seconds: float
     now: datetime
     expects_agent: bool = True
+    given_away: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,12 @@ TABLE: Final = (
     Row(N.BOOTING, "its repair is acting, verifying or rejoining", _in(FROM_THE_BOOT_ON), _repair),
     Row(N.UNHEALTHY, "its repair needs help", _is(State.NEEDS_HELP), _repair),
     Row(N.PAUSED, "its repair is held by a person", _is(State.HELD), _repair),
+    Row(
+        N.PAUSED,
+        "it was removed or handed over, and the marks still stand",
+        lambda look: bool(look.given_away),
+        lambda look: look.given_away,
+    ),
     Row(N.PAUSED, "a person has drained or taken it", _persons_drain, _says_drained),
     Row(N.PENDING, "its repair is proposed, approved or under way before the boot", _in(BEFORE_THE_BOOT), _repair),
     Row(N.BOOTING, "the scheduler says that it reboots", _boots, _says("the scheduler says that it reboots")),

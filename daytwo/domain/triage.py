@@ -21,7 +21,7 @@ from daytwo.domain.situation import DomainTrouble, PastRepair, Situation
 from daytwo.domain.vocabulary import Action, FindingStatus, Frozen, Mode, NodeRole, State
 from daytwo.faults.catalogue import Catalogue
 from daytwo.faults.model import FLOOR
-from daytwo.faults.signals import SAME_READING
+from daytwo.faults.signals import OFF_BUS, SAME_READING
 
 __all__ = ["Propose", "Quiet", "Verdict", "Watch", "Withhold", "asking", "count_trouble", "triage"]
 
@@ -37,6 +37,8 @@ PLANNED_STATES: Final = frozenset(
     }
 )
 """Words of Slurm for work that somebody planned, where the marks are not ours (operations.md, rules 9 and 16)."""
+
+OFF_BUS_SIGNS: Final = ("xid-79", OFF_BUS)
 
 LEAVES_MARKS: Final = frozenset({State.REMOVED, State.HANDED_OVER})
 """How a repair may end with its marks still on the node: somebody else stands behind them then."""
@@ -128,7 +130,7 @@ class _Judge:
 
     def withheld(self, ripe: Sequence[Case]) -> Withhold | None:
         """The reason not to ask about any of these cases now, if there is one."""
-        if retired := _retired(self.situation):
+        if retired := given_away(self.situation):
             rules = ("a removed node waits for its replacement",)
             return Withhold(cause="retired", why=retired, rules=rules, faults=_ids(ripe))
         if planned := _planned(self.situation.facts):
@@ -322,7 +324,7 @@ def _planned(facts: NodeFacts | None) -> str:
     return ""
 
 
-def _retired(situation: Situation) -> str:
+def given_away(situation: Situation) -> str:
     """A node that was removed or handed over keeps the marks of that repair until somebody takes them off."""
     mark = situation.facts.mark_repair_id if situation.facts else None
     ended = (past for past in situation.history if past.outcome in LEAVES_MARKS and past.repair_id == mark)
@@ -331,9 +333,15 @@ def _retired(situation: Situation) -> str:
 
 
 def _is_about(past: PastRepair, case: Case) -> bool:
-    """The same fault; or the driver's own word on an entity of that repair: it may be read a minute after the Xid."""
-    word = case.finding.fault in SAME_READING and case.finding.entity in past.entities
-    return word or past.was_about(case.fault.id) or past.was_about(case.finding.fault)
+    """The same fault, or a late sign of it on an entity of that repair."""
+    late = case.finding.entity in past.entities and any(case.finding.fault in group for group in _same_signs(past))
+    return late or past.was_about(case.fault.id) or past.was_about(case.finding.fault)
+
+
+def _same_signs(past: PastRepair) -> list[tuple[str, ...]]:
+    """Signs that come after the fault they are of: the driver's word, and NVML's, that a GPU off the bus is gone."""
+    off_bus = any(past.was_about(fault) for fault in OFF_BUS_SIGNS)
+    return [SAME_READING, OFF_BUS_SIGNS] if off_bus else [SAME_READING]
 
 
 def _was_noted(past: PastRepair) -> bool:

@@ -120,6 +120,12 @@ def test_the_drivers_word_on_the_same_gpu_sleeps_with_a_dismissed_fault(entity: 
     assert isinstance(judge(a_situation(word, history=(dismissed(entities=(GPU,)),))), answer)
 
 
+@pytest.mark.parametrize(("entity", "answer"), [(GPU, Withhold), ("GPU-another", Propose)])
+def test_a_late_sign_that_the_gpu_is_gone_sleeps_with_the_xid_that_said_so(entity: str, answer: type[Verdict]) -> None:
+    history = (dismissed(entities=(GPU,)),)
+    assert isinstance(judge(a_situation(a_finding("gpu-off-bus", entity), history=history)), answer)
+
+
 def test_another_fault_is_not_covered_by_a_dismissal() -> None:
     situation = a_situation(a_finding(), a_finding("xid-119", id=2), history=(dismissed(),))
     verdict = judge(situation)

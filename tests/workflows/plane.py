@@ -27,6 +27,7 @@ from temporalio.worker import Worker
 from daytwo.adapters import Adapters
 from daytwo.controller.reconcile import Reconciler
 from daytwo.domain.policy import Approval, Breaker, Budget, Person
+from daytwo.domain.proposal import Proposal
 from daytwo.domain.vocabulary import Channel, DecisionKind, State
 from daytwo.gateway.identity import issue_token
 from daytwo.intake import declare, observe_facts
@@ -110,6 +111,12 @@ class Plane:
         with self.store.read() as session:
             mine = select(RepairRow).where(RepairRow.cluster == CLUSTER, RepairRow.node == node)
             return session.exec(mine.order_by(col(RepairRow.opened_at).desc())).first()
+
+    def proposal(self, node: str) -> Proposal:
+        """The proposal of the newest repair of a node, as people see it."""
+        repair = self.repair(node)
+        assert repair is not None
+        return Proposal.model_validate(repair.proposal)
 
     def events(self, node: str) -> list[str]:
         """The timeline of the newest repair, as event names."""

@@ -43,6 +43,14 @@ async def test_a_node_that_somebody_else_boots_is_tested_and_not_booted_again(pl
     assert (plane.acts(node, "reboot"), plane.acts(node, "power-cycle")) == (0, 0)
 
 
+async def test_a_proposal_tells_of_the_jobs_that_are_there_now_under_its_revision(plane: Plane) -> None:
+    node = await plane.broken("xid-79")
+    await plane.proposed(node)
+    await plane.until(lambda: not plane.proposal(node).workloads, "the jobs have gone from the proposal", 100)
+    proposal = plane.proposal(node)
+    assert (proposal.revision, proposal.contain) == (1, True)
+
+
 async def test_a_fault_that_clears_by_reading_takes_its_proposal_with_it(plane: Plane) -> None:
     node = await plane.broken("slurm-drained")
     await plane.proposed(node)
