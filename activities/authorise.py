@@ -52,6 +52,8 @@ class AuthoriseActivities:
 
 
 def _judge_and_write(session: Session, arg: AuthoriseInput, cluster: Cluster, now: datetime) -> Verdict:
+    # One at a time: whether this approval is the second one depends on the other's answer.
+    session.get(RepairRow, arg.ref.repair_id, with_for_update=True)
     row = session.get(DecisionRow, arg.decision_id, with_for_update=True)
     if row is None:
         raise NotFound(f"decision: found {arg.decision_id!r}, which is not in the store")
