@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from activities import signatures as do
 from activities.boundary import implements
-from activities.two_persons import waits_for
+from activities.two_persons import SECOND, waits_for
 from activities.world import World
 from daytwo import repairs
 from daytwo.adapters import Cluster
@@ -71,7 +71,8 @@ class AssessActivities:
         if arg.state is State.PROPOSED and policy.approval.two_person:
             ref = arg.ref
             text = await self.world.read(lambda s: waits_for(s, ref.repair_id, arg.revision, policy, now=now))
-            await self.world.say_waiting(ref, text)
+            if text or (await self.world.waiting(ref)).startswith(SECOND):
+                await self.world.say_waiting(ref, text)
 
     async def _ask_scheduler(self, cluster: Cluster, node: str) -> tuple[NodeFacts | None, tuple[Workload, ...] | None]:
         try:

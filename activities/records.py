@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
 from activities import signatures as do
 from activities.boundary import implements
-from activities.world import World
+from activities.world import World, class_of
 from daytwo import repairs
-from daytwo.domain.exchange import AnnounceInput, Claimed, CloseInput, Done, RecordInput, RepairRef
+from daytwo.domain.exchange import Announced, AnnounceInput, Claimed, CloseInput, Done, RecordInput, RepairRef
 from daytwo.domain.message import as_text, clean, summary_line
+from daytwo.domain.reminding import groups_told, seconds_until_next
 from daytwo.domain.vocabulary import Action, Mode, Severity, State
 from daytwo.store import audit
 from daytwo.store.tables import DecisionRow
@@ -46,15 +47,33 @@ class RecordActivities:
         return Done(at=self.world.now())
 
     @implements(do.ANNOUNCE)
-    async def announce(self, arg: AnnounceInput) -> Done:
-        """Tell people once of a revision or of a repair that needs help; the policy's own approval is written here."""
-        subject, text, urgent = _message(arg)
-        await self.world.notifier.tell(subject, text, urgent=urgent)
-        now = self.world.now()
+    async def announce(self, arg: AnnounceInput) -> Announced:
+        """Tell people of a revision or of a repair that needs help, and again; the policy approves its own here.
+
+        Outside the windows the policy does not approve: it is asked again when one opens.
+        """
+        policy, now = (await self.world.cluster(arg.ref)).definition.policy, self.world.now()
+        severity = arg.proposal.severity if arg.proposal else Severity.CRITICAL
+        subject, text, urgent = await self._message(arg)
+        to = groups_told(policy, severity, arg.reminder)
+        await self.world.notifier.tell(subject, text, urgent=urgent, to=to)
+        again_at = now + timedelta(seconds=seconds_until_next(policy, severity, arg.reminder))
         await self.world.write(lambda s: repairs.stamp(s, arg.ref.repair_id, "recommended", now))
-        if arg.proposal is not None and not arg.attention and _is_automatic(arg):
-            await self.world.write(lambda s: _approve_by_policy(s, arg, now))
-        return Done(at=now)
+        if arg.proposal is None or arg.attention or not _is_automatic(arg):
+            return Announced(at=now, again_at=again_at)
+        if shut := policy.closed(arg.proposal.action, class_of(arg.proposal), now):
+            await self.world.say_waiting(arg.ref, shut.says)
+            return Announced(at=now, again_at=shut.opens_at)
+        await self.world.write(lambda s: _approve_by_policy(s, arg, now))
+        return Announced(at=now, again_at=again_at)
+
+    async def _message(self, arg: AnnounceInput) -> tuple[str, str, bool]:
+        subject, text, urgent = _message(arg)
+        if not arg.reminder:
+            return subject, text, urgent
+        waits = await self.world.waiting(arg.ref)
+        head = f"Reminder {arg.reminder}: {waits or 'nobody has answered'}."
+        return f"reminder {arg.reminder}: {subject}", f"{clean(head)}\n{text}", urgent
 
 
 def _message(arg: AnnounceInput) -> tuple[str, str, bool]:

@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from activities import signatures as do
 from activities.boundary import implements
-from activities.world import World, mark_of
+from activities.world import World, class_of, mark_of
 from daytwo import repairs
 from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, Foreign, NotYet, TryAgain
@@ -56,8 +56,11 @@ class SchedulerActivities:
     async def take_right(self, arg: StepInput) -> Right:
         """Take the permission to have one more node out, if the budget has it now."""
         cluster = await self.world.cluster(arg.ref)
-        budget, now = cluster.definition.policy.budget, self.world.now()
-        problem = await self.world.write(lambda s: repairs.take_right(s, arg.ref, budget, now))
+        policy, now = cluster.definition.policy, self.world.now()
+        if shut := policy.closed(arg.action, class_of(arg.proposal), now):
+            await self.world.say_waiting(arg.ref, shut.says)
+            return Right(granted=False, text=shut.says, opens_at=shut.opens_at)
+        problem = await self.world.write(lambda s: repairs.take_right(s, arg.ref, policy.budget, now))
         await self.world.say_waiting(arg.ref, problem)
         return Right(granted=not problem, text=problem or "the approved moment has come and the budget allows it")
 

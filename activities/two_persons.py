@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlmodel import Session, col, select
 
@@ -15,6 +15,8 @@ from daytwo.domain.policy import Policy
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus
 from daytwo.service.rights import Allowed, find_person, may
 from daytwo.store.tables import DecisionRow, RepairRow
+
+SECOND: Final = "needs a second person"
 
 
 class Backing(NamedTuple):
@@ -62,7 +64,7 @@ def waits_for(session: Session, repair_id: str, revision: int, policy: Policy, *
     if not rows:
         return ""
     last = rows[-1]
-    return f"needs a second person: {last.actor} has approved, which holds until {last.at + valid:%Y-%m-%d %H:%MZ}"
+    return f"{SECOND}: {last.actor} has approved, which holds until {last.at + valid:%Y-%m-%d %H:%MZ}"
 
 
 def _counted(session: Session, row: DecisionRow, policy: Policy, now: datetime) -> Sequence[DecisionRow]:

@@ -12,9 +12,12 @@ from sqlmodel import Session
 
 from daytwo import repairs
 from daytwo.adapters import Adapters, Cluster, scheduler_driver
+from daytwo.domain.cases import entry_of
 from daytwo.domain.exchange import RepairRef
+from daytwo.domain.proposal import Proposal
 from daytwo.domain.seams import Act, Notifier
-from daytwo.domain.vocabulary import Mark
+from daytwo.domain.vocabulary import FaultClass, Mark
+from daytwo.faults.catalogue import catalogue
 from daytwo.intents import Ledger
 from daytwo.store.engine import Store
 
@@ -51,8 +54,12 @@ class World:
 
     async def say_waiting(self, ref: RepairRef, why: str) -> None:
         """Let people see what a repair waits for; written only when it changes."""
-        if await self.read(lambda session: repairs.waiting_for(session, ref.repair_id)) != why[: repairs.LONGEST_WAIT]:
+        if await self.waiting(ref) != why[: repairs.LONGEST_WAIT]:
             await self.write(lambda session: repairs.note_waiting(session, ref.repair_id, why))
+
+    async def waiting(self, ref: RepairRef) -> str:
+        """What people see that a repair waits for."""
+        return await self.read(lambda session: repairs.waiting_for(session, ref.repair_id))
 
     async def cluster(self, ref: RepairRef) -> Cluster:
         """The repair's cluster as it is declared now."""
@@ -71,6 +78,11 @@ def intent_key(repair_id: str, stage: str, act: Act) -> str:
     """The id of an intent: the same step of the same repair is the same row."""
     target = "" if act.target == act.node else f"/{act.target}"
     return f"{repair_id}/{stage}/{act.kind}{target}"
+
+
+def class_of(proposal: Proposal | None) -> FaultClass | None:
+    """The class of the fault that a proposal is about."""
+    return entry_of(catalogue(), proposal.fault).fault_class if proposal else None
 
 
 def mark_of(ref: RepairRef, text: str = "under repair") -> Mark:

@@ -41,7 +41,13 @@ def authorise(run: x.Run, decision_id: str) -> x.AuthoriseInput:
 
 def announce(run: x.Run) -> x.AnnounceInput:
     """Tell people of the revision that stands."""
-    return x.AnnounceInput(ref=run.ref, revision=run.revision, proposal=run.proposal, attention=run.attention)
+    return x.AnnounceInput(
+        ref=run.ref,
+        revision=run.revision,
+        proposal=run.proposal,
+        attention=run.attention,
+        reminder=run.reminder,
+    )
 
 
 def step(run: x.Run, stage: str, now: datetime) -> x.StepInput:

@@ -135,6 +135,7 @@ class NodeRepair(RepairRun):
     async def _proposed(self) -> Event | None:
         seen = await self._assess()
         if seen.outcome in ("unsettled", "unknown"):
+            await self._remind()
             return await self._listen(seen.wait_seconds)
         if seen.outcome == "cleared":
             await self._call(do.LIFT, self._step("lift"))
@@ -144,7 +145,7 @@ class NodeRepair(RepairRun):
             return self._say(Event.REVISED, seen.why)
         self._refresh(seen.proposal)
         await self._announce()
-        return await self._listen(timeouts.RELOOK_PROPOSED.total_seconds())
+        return await self._listen(self._until_reminder(timeouts.RELOOK_PROPOSED))
 
     async def _approved(self) -> Event | None:
         if self._run.deciding is None:
@@ -197,6 +198,7 @@ class NodeRepair(RepairRun):
             return await self._listen(timeouts.RELOOK_WAITING.total_seconds())
         right = await self._call(do.TAKE_RIGHT, self._step("right"))
         if not right.granted:
+            self._run.opens_at = right.opens_at
             return await self._listen(timeouts.RELOOK_WAITING.total_seconds())
         return self._say(Event.MOMENT_CAME, right.text)
 
@@ -250,7 +252,7 @@ class NodeRepair(RepairRun):
 
     async def _needs_help(self) -> Event | None:
         await self._announce()
-        return await self._listen(timeouts.REMIND.total_seconds())
+        return await self._listen(self._until_reminder(timeouts.REMIND))
 
     async def _held(self) -> Event | None:
         return await self._listen(timeouts.REMIND.total_seconds())

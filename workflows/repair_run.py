@@ -161,11 +161,24 @@ class RepairRun:
         return await self._call(do.AUTHORISE, inputs.authorise(self._run, decision_id))
 
     async def _announce(self) -> None:
+        """Tell people of the revision that stands, and again when its time has come."""
         run = self._run
-        if run.announced_revision < run.revision:
-            await self._call(do.ANNOUNCE, inputs.announce(run))
-            run.announced_revision = run.revision
-            run.stamps.setdefault("recommended", workflow.now())
+        new = run.announced_revision < run.revision
+        if not new and (run.remind_at is None or workflow.now() < run.remind_at):
+            return
+        run.reminder = 0 if new else run.reminder + 1
+        told = await self._call(do.ANNOUNCE, inputs.announce(run))
+        run.announced_revision, run.remind_at = run.revision, told.again_at
+        run.stamps.setdefault("recommended", workflow.now())
+
+    async def _remind(self) -> None:
+        if self._run.announced_revision == self._run.revision:
+            await self._announce()
+
+    def _until_reminder(self, at_most: timedelta) -> float:
+        """Seconds until people are told again, or `at_most`."""
+        at = self._run.remind_at
+        return min(at_most, at - workflow.now() if at else at_most).total_seconds()
 
     def _step(self, stage: str) -> x.StepInput:
         return inputs.step(self._run, stage, workflow.now())
@@ -192,6 +205,7 @@ class RepairRun:
         run.held_from = run.state if event is Event.HELD else None
         run.attention = run.attention if to_state is State.NEEDS_HELP else ""
         run.state, run.since, run.note = to_state, now, ""
+        run.opens_at = None
         self._verdict = None
         self._show()
 
@@ -225,8 +239,9 @@ class RepairRun:
         return self._run.approval
 
     def _outlasted(self, state: State) -> bool:
-        limit = details.limit_of(state)
-        return limit is not None and self._run.since is not None and workflow.now() > self._run.since + limit
+        """True after the state's limit, which counts from the opening of the window that is waited for."""
+        limit, since, opens_at = details.limit_of(state), self._run.since, self._run.opens_at
+        return limit is not None and since is not None and workflow.now() > max(since, opens_at or since) + limit
 
     def _is_full(self) -> bool:
         info = workflow.info()

@@ -52,6 +52,9 @@ class Run(BaseModel):
     disturbed: bool = False
     interrupted: bool = False
     announced_revision: int = 0
+    reminder: int = 0
+    remind_at: datetime | None = None
+    opens_at: datetime | None = None
     attention: str = ""
     note: str = ""
     stamps: dict[str, datetime] = Field(default_factory=dict)
@@ -144,12 +147,20 @@ class RecordInput(Lasting):
 
 
 class AnnounceInput(Lasting):
-    """Tell people: of a new revision, or that a repair needs help."""
+    """Tell people: of a new revision, or that a repair needs help. `reminder` counts how often they were reminded."""
 
     ref: RepairRef
     revision: int
     proposal: Proposal | None = None
     attention: str = ""
+    reminder: int = 0
+
+
+class Announced(Lasting):
+    """People were told; when to come back while nobody has answered."""
+
+    at: datetime
+    again_at: datetime | None = None
 
 
 class WriteClaimInput(Lasting):
@@ -226,10 +237,11 @@ class StepDone(Lasting):
 
 
 class Right(Lasting):
-    """Whether one more node may be out now; `text` says what stands against it."""
+    """Whether one more node may be out now; `text` says what stands against it, `opens_at` when a window opens."""
 
     granted: bool
     text: str = ""
+    opens_at: datetime | None = None
 
 
 class Verified(Lasting):

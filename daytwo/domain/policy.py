@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -16,6 +17,7 @@ from pydantic import Field, model_validator
 
 from daytwo.domain.ladders import LADDERS, climbs, ladder_from
 from daytwo.domain.vocabulary import Action, Clears, Fault, FaultClass, Frozen, Mode
+from daytwo.domain.windows import Closed, Window, closed
 
 A = Action
 
@@ -136,6 +138,11 @@ class Approval(Frozen):
         default=(),
         description="Actions that need a second person, who is not the first. None by default: a small site "
         "has one person at night. Source: design 5.",
+    )
+    groups: tuple[str, ...] = Field(
+        default=("operator", "lead"),
+        description="Who is told, in this order: the first group at once, the next when a critical proposal stays "
+        "unanswered. Source: operations 3 (unanswered).",
     )
     valid_seconds: Limit = Field(
         default=24 * 3600,
@@ -286,6 +293,35 @@ class Timing(Frozen):
     )
 
 
+class Reminders(Frozen):
+    """When people are told again of what nobody has answered. A repair that is held, or approved, reminds nobody."""
+
+    critical_seconds: Limit = Field(
+        default=300, description="A critical proposal, for the first time. 5 min. Source: operations 3 (unanswered)."
+    )
+    next_group_seconds: Limit = Field(
+        default=600,
+        description="When the next of `approval.groups` is told as well, counted from the proposal. 10 min: the first "
+        "may be asleep. Source: operations 3 (unanswered).",
+    )
+    critical_again_seconds: Limit = Field(
+        default=3600, description="All again, each time after this. 60 min. Source: operations 3 (unanswered)."
+    )
+    degraded_seconds: Limit = Field(
+        default=24 * 3600,
+        description="A node that still works. 24 h: once in a working day. Source: operations 3 (unanswered).",
+    )
+    cosmetic_seconds: Limit = Field(
+        default=7 * 24 * 3600, description="What may wait, never urgent. 7 d. Source: operations 3 (unanswered)."
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.next_group_seconds <= self.critical_seconds:
+            raise ValueError("next_group_seconds: the next group is told later than the first reminder")
+        return self
+
+
 class Policy(Frozen):
     """The policy of one cluster."""
 
@@ -308,6 +344,12 @@ class Policy(Frozen):
     budget: Budget = Field(default=Budget(), description="How many nodes may be out at once.")
     breaker: Breaker = Field(default=Breaker(), description="When many nodes are one cause.")
     attempts: Attempts = Field(default=Attempts(), description="How often the same is tried.")
+    windows: tuple[Window, ...] = Field(
+        default=(),
+        description="When acts may begin. None: at any time, because a fault does not wait for the night. Source: "
+        "design 6.",
+    )
+    reminders: Reminders = Field(default=Reminders(), description="When people are told again.")
     drain: Drain = Field(default=Drain(), description="How work leaves a node.")
     verify: Verify = Field(default=Verify(), description="How a node is tested.")
     timing: Timing = Field(default=Timing(), description="The small waits.")
@@ -319,6 +361,10 @@ class Policy(Frozen):
         values = {name: value for name, (value, _) in says.items()}
         values["ladder"] = ladder_from(values["ladder"], values["action"])
         return EffectiveRule(fault=fault.id, **values, origins={name: origin for name, (_, origin) in says.items()})
+
+    def closed(self, action: Action, fault_class: FaultClass | None, now: datetime) -> Closed | None:
+        """Return the window that an act must wait for, or `None` where it may begin now."""
+        return closed(self.windows, action, fault_class, now=now)
 
     def _find(self, fault: Fault, field: str) -> tuple[Any, Origin] | None:
         rules = (

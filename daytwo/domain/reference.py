@@ -17,6 +17,7 @@ from pydantic_core import PydanticUndefined, to_jsonable_python
 from daytwo.domain import policy
 from daytwo.domain.definition import BmcAccess, ClusterDefinition, NodeGroup, SlurmAccess
 from daytwo.domain.node_states import TABLE
+from daytwo.domain.windows import Window
 
 DEFINITION: Final = (ClusterDefinition, NodeGroup, SlurmAccess, BmcAccess)
 POLICY: Final = (
@@ -27,6 +28,8 @@ POLICY: Final = (
     policy.Budget,
     policy.Breaker,
     policy.Attempts,
+    Window,
+    policy.Reminders,
     policy.Drain,
     policy.Verify,
     policy.Timing,

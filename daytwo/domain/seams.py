@@ -214,5 +214,5 @@ class Hardware(Target, Protocol):
 class Notifier(Protocol):
     """Tells people. The first implementation writes to the log; none may raise for a message that was sent."""
 
-    async def tell(self, subject: str, text: str, *, urgent: bool) -> None:
-        """Send one message. `text` is plain, already escaped."""
+    async def tell(self, subject: str, text: str, *, urgent: bool, to: tuple[str, ...] = ()) -> None:
+        """Send one message to these groups; none: to everybody. `text` is plain, already escaped."""

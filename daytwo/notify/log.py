@@ -18,10 +18,10 @@ class LogNotifier:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    async def tell(self, subject: str, text: str, *, urgent: bool) -> None:
+    async def tell(self, subject: str, text: str, *, urgent: bool, to: tuple[str, ...] = ()) -> None:
         """Log one message and append it to the file. Raises `OSError` only when the file cannot be written."""
         log.log(logging.WARNING if urgent else logging.INFO, "%s\n%s", subject, text)
-        notice = {"at": datetime.now(UTC).isoformat(), "subject": subject, "text": text, "urgent": urgent}
+        notice = {"at": datetime.now(UTC).isoformat(), "subject": subject, "text": text, "urgent": urgent, "to": to}
         await asyncio.to_thread(self._append, json.dumps(notice, ensure_ascii=False) + "\n")
 
     def _append(self, line: str) -> None:

@@ -90,6 +90,21 @@ SLIPS = [
         "    roles: {op: [rebot]}\n    people:",
         "approval.roles.op[0]: found 'rebot', allowed: reboot (did you",
     ),
+    (
+        "  approval:",
+        "  windows: [{name: nights, begins: 25:00, ends: 06:00}]\n  approval:",
+        "east.yaml:13: policy.windows[0].begins: found '25:00', allowed: When it opens, as 22:00.",
+    ),
+    (
+        "  approval:",
+        "  windows:\n    - {name: n, begins: 22:00, ends: 06:00,\n       timezone: Mars/Base}\n  approval:",
+        "east.yaml:15: policy.windows[0].timezone: found 'Mars/Base', allowed: a name such as Europe/Berlin",
+    ),
+    (
+        "  approval:",
+        "  windows: [{name: n, begins: 22:00, ends: 06:00, days: [friday]}]\n  approval:",
+        "east.yaml:13: policy.windows[0].days[0]: found 'friday', allowed: 'mon', 'tue'",
+    ),
     ("roles: [lead], ", "", "east.yaml:15: policy.approval.people[0].roles: found nothing, allowed: a value"),
     ("[rack-1]", "&racks [rack-1]\n    pool: *racks", "found the alias *racks, allowed: values written out"),
     ("name: east", "name: !!python/object:os.system x", "found the tag tag:yaml.org,2002:python/object:os.system"),

@@ -129,7 +129,7 @@ def test_every_default_has_a_source(model: type[BaseModel], name: str) -> None:
 
 def test_no_model_of_the_policy_is_left_out_of_its_page() -> None:
     models = {value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Frozen)}
-    assert models - {Frozen, module.EffectiveRule} == set(POLICY)
+    assert models - {Frozen, module.EffectiveRule, module.Closed} == set(POLICY)
     assert set(DEFINITION) == {BmcAccess, ClusterDefinition, NodeGroup, SlurmAccess}
 
 
@@ -161,6 +161,11 @@ def test_a_page_that_is_not_one_is_named(capsys: Any) -> None:
         ("breaker.nodes", 3),
         ("breaker.window_seconds", 300),
         ("approval.valid_seconds", 24 * 3600),
+        ("reminders.critical_seconds", 5 * 60),
+        ("reminders.next_group_seconds", 10 * 60),
+        ("reminders.critical_again_seconds", 60 * 60),
+        ("reminders.degraded_seconds", 24 * 3600),
+        ("reminders.cosmetic_seconds", 7 * 24 * 3600),
         ("drain.timeout_seconds", 30 * 60),
         ("verify.quiet_seconds", 10 * 60),
         ("timing.settle_seconds", 1.5),
