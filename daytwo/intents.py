@@ -20,6 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
 from daytwo.domain.errors import Failed, Foreign, NotYet, Unclear
+from daytwo.domain.ids import containment_id, incident_of
 from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Send, Target
 from daytwo.domain.triage import LEAVES_MARKS
 from daytwo.domain.vocabulary import DecisionKind
@@ -294,8 +295,10 @@ def _is_backed(session: Session, act: Act) -> bool:
     if repair is not None:
         orphaned = act.kind in BRINGS_BACK and repair.state not in LEAVES_MARKS
         return repair.open_key is not None or orphaned
-    incident = session.get(IncidentRow, act.mark.repair_id, with_for_update=True)
+    incident = session.get(IncidentRow, incident_of(act.mark.repair_id), with_for_update=True)
     if incident is None or incident.cluster != act.cluster or act.kind not in OF_INCIDENTS:
+        return False
+    if act.mark.repair_id != containment_id(incident.id, act.node):
         return False
     return incident.open_key is not None or act.kind in BRINGS_BACK
 

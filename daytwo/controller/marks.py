@@ -17,6 +17,7 @@ from sqlmodel import Session, col, select
 
 from daytwo.adapters import Cluster, scheduler_driver
 from daytwo.domain.errors import NotYet
+from daytwo.domain.ids import incident_of
 from daytwo.domain.seams import Act, ActKind, NodeFacts
 from daytwo.domain.triage import LEAVES_MARKS
 from daytwo.domain.vocabulary import Mark
@@ -96,21 +97,28 @@ def orphaned(
     marks = {row.name: mark for row in rows if (mark := mark_on(row)) and mark != _open_on(opened, row.name)}
     if not marks:
         return {}
-    over = _over(session, set(marks.values()), now)
-    yielding = _incidents(session, set(marks.values()))
-    return {node: mark for node, mark in marks.items() if mark in over or (mark in yielding and node in opened)}
+    ended = _ended(session, set(marks.values()), now)
+    incidents = _incidents(session, {incident_of(mark) for mark in marks.values()})
+    return {node: mark for node, mark in marks.items() if mark in ended or _yields(mark, node in opened, incidents)}
 
 
 def _open_on(opened: Mapping[str, RepairRow], node: str) -> str | None:
     return opened[node].id if node in opened else None
 
 
-def _over(session: Session, owners: set[str], now: datetime) -> set[str]:
+def _ended(session: Session, owners: set[str], now: datetime) -> set[str]:
+    """Repairs that have ended, and not by leaving their marks to somebody."""
     ended = (col(RepairRow.id).in_(owners), col(RepairRow.closed_at) < now - SEEN_AFTER)
-    liftable = (*ended, col(RepairRow.state).not_in(LEAVES_MARKS))
-    incidents = select(IncidentRow.id).where(col(IncidentRow.id).in_(owners), col(IncidentRow.closed_at).is_not(None))
-    return {*session.exec(select(RepairRow.id).where(*liftable)), *session.exec(incidents)}
+    return set(session.exec(select(RepairRow.id).where(*ended, col(RepairRow.state).not_in(LEAVES_MARKS))))
 
 
-def _incidents(session: Session, owners: set[str]) -> set[str]:
-    return set(session.exec(select(IncidentRow.id).where(col(IncidentRow.id).in_(owners))))
+def _incidents(session: Session, owners: set[str]) -> dict[str, bool]:
+    """Incidents, and whether each goes on."""
+    found = select(IncidentRow.id, IncidentRow.open_key).where(col(IncidentRow.id).in_(owners))
+    return {incident: key is not None for incident, key in session.exec(found)}
+
+
+def _yields(mark: str, to_repair: bool, incidents: Mapping[str, bool]) -> bool:
+    """An incident's mark goes when the incident is over, and when a repair of the node takes over."""
+    goes_on = incidents.get(incident_of(mark))
+    return goes_on is not None and (to_repair or not goes_on)

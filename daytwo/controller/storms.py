@@ -24,8 +24,8 @@ from daytwo.controller.marks import Marks, carries
 from daytwo.controller.notices import began, ended
 from daytwo.domain.common_cause import is_one_cause, pool_domain
 from daytwo.domain.errors import DaytwoError
-from daytwo.domain.ids import new_id
-from daytwo.domain.seams import Notifier
+from daytwo.domain.ids import containment_id, incident_of, new_id
+from daytwo.domain.seams import ActKind, Notifier
 from daytwo.domain.situation import DomainTrouble
 from daytwo.domain.vocabulary import FaultClass, FindingStatus, Mark
 from daytwo.intents import Guard, Ledger
@@ -102,13 +102,13 @@ class Storms:
     async def contain(self, cluster: Cluster, looked: Looked) -> None:
         """Keep new work off a node that is held back, in the incident's name. Raises as `Marks.contain` does."""
         situation = looked.situation
-        incident = await asyncio.to_thread(self._incident_of, cluster.definition.name, _classes(looked))
-        if incident is None or carries(situation.facts, incident):
+        incident = await asyncio.to_thread(self._incident_for, cluster.definition.name, _classes(looked))
+        if incident is None or carries(situation.facts, containment_id(incident, situation.node)):
             return
-        mark = Mark(repair_id=incident, text=f"contained, {looked.verdict.why}")
+        mark = Mark(repair_id=containment_id(incident, situation.node), text=f"contained, {looked.verdict.why}")
         await self._marks.contain(cluster, situation.node, mark)
 
-    def _incident_of(self, cluster: str, classes: Iterable[FaultClass]) -> str | None:
+    def _incident_for(self, cluster: str, classes: Iterable[FaultClass]) -> str | None:
         keys = [f"{cluster}/{kind}" for kind in classes]
         with self._store.read() as session:
             found = select(IncidentRow.id).where(col(IncidentRow.open_key).in_(keys)).order_by(col(IncidentRow.id))
@@ -159,7 +159,9 @@ class Storms:
                 audit.append(session, actor="policy", act="close-incident", subject=row.id, data={}, now=now)
             session.add(row)
         if row.open_key is None:
-            self._ledger.give_up(row.id, "the incident is over")
+            for owner in self._unresolved():
+                if incident_of(owner) == row.id:
+                    self._ledger.give_up(owner, "the incident is over")
         return row
 
     async def _tell(self, row: IncidentRow, notice: tuple[str, str], *, urgent: bool) -> None:
@@ -182,7 +184,8 @@ class Storms:
 
     def _account(self, row: IncidentRow) -> Mapping[str, int]:
         """What daytwo has done, in figures: nodes that carry the incident's mark, and repairs that were opened."""
-        marked = (IntentRow.repair_id == row.id, IntentRow.kind == "drain", IntentRow.state == "proven")
+        its = col(IntentRow.repair_id).startswith(f"{row.id}-", autoescape=True)
+        marked = (its, IntentRow.kind == ActKind.DRAIN, IntentRow.state == "proven")
         opened = (
             RepairRow.cluster == row.cluster,
             RepairRow.opened_at >= row.first_at,

@@ -284,7 +284,7 @@ class IncidentRow(SQLModel, table=True):
     """Many nodes of a cluster have one class of fault for one cause. `open_key` is `cluster/class` while it goes on.
 
     `domains` are the nodes by domain as counted last, `told_domains` those that people were told of. Its id is in the
-    marks of the nodes that were contained for it.
+    marks of the nodes that were contained for it (`daytwo.domain.ids.containment_id`).
     """
 
     __tablename__ = "incidents"
