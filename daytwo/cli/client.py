@@ -18,6 +18,8 @@ NEXT = {
     "/v1/repairs": "daytwo repairs list",
     "/v1/nodes": "daytwo nodes list",
     "/v1/tokens": "daytwo nodes list",
+    "/v1/revocations": "daytwo nodes list",
+    "/v1/policy": "daytwo faults list",
     "/v1/faults": "daytwo faults list",
     "/v1/findings": "daytwo findings list",
     "/v1/freezes": "daytwo clusters list",

@@ -24,7 +24,7 @@ TABLE = {
     "findings": ("daytwo.cli.findings:findings", "What is seen wrong now, and what was."),
     "faults": ("daytwo.cli.faults:faults", "The catalogue of faults."),
     "clusters": ("daytwo.cli.clusters:clusters", "Cluster definitions: check, apply, list."),
-    "policy": ("daytwo.cli.policy:policy", "Check a policy file."),
+    "policy": ("daytwo.cli.policy:policy", "What a policy comes to: check a file, explain a rule."),
     "freeze": ("daytwo.cli.freeze:freeze", "Stop every act that has not begun."),
     "thaw": ("daytwo.cli.freeze:thaw", "End a freeze."),
     "audit": ("daytwo.cli.audit:audit", "Who did what; and whether the record is whole."),
@@ -35,6 +35,7 @@ TABLE = {
     "gateway": ("daytwo.cli.processes:gateway", "Run the gateway for nodes."),
     "service": ("daytwo.cli.processes:service", "Run the service for people."),
     "agent": ("daytwo.cli.processes:agent", "Run the agent of this node."),
+    "completion": ("daytwo.cli.completion:completion", "The completion script for bash, zsh or fish."),
     "help": ("daytwo.cli.help:help_", "Topics: exit-codes, output, environment."),
 }
 

@@ -48,16 +48,22 @@ def show_node(node: str, form: str) -> None:
 
 @nodes.command("token")
 @click.argument("node")
+@click.option("--revoke", is_flag=True, help="Issue none: make every token of the node worthless at once.")
 @options.output
-def token(node: str, form: str) -> None:
+def token(node: str, revoke: bool, form: str) -> None:
     """Issue a token for a node's agent. It is shown once; older ones stop working when the node uses this one.
 
     \b
       daytwo nodes token gpu-07 > token && scp token gpu-07:/etc/daytwo/token
     """
     with connect() as service:
-        issued = service.post("/v1/tokens", {"node": node})
-    output.show_one(issued, form, lambda found: str(found["token"]), f"{issued['cluster']}/{issued['node']}")
+        done = service.post("/v1/revocations" if revoke else "/v1/tokens", {"node": node})
+    as_text = _revoked if revoke else lambda issued: str(issued["token"])
+    output.show_one(done, form, as_text, f"{done['cluster']}/{done['node']}")
+
+
+def _revoked(done: Item) -> str:
+    return f"{done['revoked']} tokens of {cell(done['cluster'])}/{cell(done['node'])} are worthless now"
 
 
 def full_name(node: Item) -> str:

@@ -9,7 +9,7 @@ import click
 
 from daytwo.cli import options, output
 from daytwo.cli.definition_files import file_argument, load
-from daytwo.cli.output import Column, Item
+from daytwo.cli.output import Column, Item, cell
 
 if TYPE_CHECKING:
     from daytwo.domain.policy import EffectiveRule
@@ -33,7 +33,7 @@ COLUMNS = (
 
 @click.group()
 def policy() -> None:
-    """Check a policy."""
+    """Check a policy, and explain what it comes to."""
 
 
 @policy.command("check")
@@ -47,6 +47,33 @@ def check(file: Path, form: str) -> None:
     definition = load(file)
     rules = [definition.policy.rule_for(fault) for fault in catalogue().all()]
     output.show_list({"items": [_as_item(rule) for rule in rules]}, form, COLUMNS, lambda rule: str(rule["fault"]))
+
+
+@policy.command("explain")
+@click.argument("fault")
+@click.option("--cluster", metavar="CLUSTER", help="Whose policy. May be left out where there is one cluster.")
+@options.output
+def explain(fault: str, form: str, cluster: str | None) -> None:
+    """Show what holds for a fault on a cluster, and which rule each value comes from."""
+    from daytwo.cli.client import connect
+
+    with connect() as service:
+        found = service.get(f"/v1/policy/{fault}", cluster=cluster)
+    output.show_one(found, form, as_text, fault)
+
+
+def as_text(found: Item) -> str:
+    """An effective rule for people: value by value, with where each was written."""
+    rule = found["rule"]
+    lines = [f"{cell(rule['fault'])} on {cell(found['cluster'])}, policy revision {found['policy_revision']}"]
+    lines += [f"  {field:<17} {cell(rule[field]):<24} {origin}" for field, origin in rule["origins"].items()]
+    persons = "two persons with" if found["two_persons"] else "anybody with"
+    lines.append(
+        f"  {rule['action']} is approved by {persons} the role {' or '.join(found['approved_by']) or '(none)'}"
+    )
+    if found["windows"]:
+        lines.append(f"  and begins only in the windows: {', '.join(map(cell, found['windows']))}")
+    return "\n".join(lines)
 
 
 def _as_item(rule: EffectiveRule) -> Item:

@@ -48,6 +48,11 @@ def revoke_tokens(store: Store, cluster: str, node: str, *, now: datetime) -> in
         return _revoke(session, cluster, node, now)
 
 
+def revoke_in(session: Session, cluster: str, node: str, *, now: datetime) -> int:
+    """The same within the caller's transaction."""
+    return _revoke(session, cluster, node, now)
+
+
 def retire_older(session: Session, identity: Identity, *, now: datetime) -> None:
     """The node uses this token: those issued before it are no longer needed."""
     used = session.get(NodeTokenRow, identity.token_hash)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from daytwo.domain.policy import EffectiveRule
 from daytwo.domain.vocabulary import Action, Clears, Decision, FaultClass, Finding, Frozen, Mode, Severity
 
 T = TypeVar("T")
@@ -246,6 +247,25 @@ class Status(Frozen):
     decisions_pending: int
     freezes: tuple[FreezeView, ...]
     loops: tuple[LoopView, ...]
+
+
+class TokensRevoked(Frozen):
+    """A node's credentials are gone; `revoked` is how many were good."""
+
+    cluster: str
+    node: str
+    revoked: int
+
+
+class RuleView(Frozen):
+    """What holds for one fault on one cluster, each value with its origin, and who may approve its first action."""
+
+    cluster: str
+    policy_revision: int
+    rule: EffectiveRule
+    approved_by: tuple[str, ...]
+    two_persons: bool
+    windows: tuple[str, ...]
 
 
 class TokenIssued(Frozen):

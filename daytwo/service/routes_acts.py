@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.vocabulary import Decision, Frozen
-from daytwo.service import administration, freezes, models
+from daytwo.service import administration, credentials, freezes, models
 from daytwo.service.decisions import DecisionRequest, decide
 from daytwo.service.plane import AskerDep, PlaneDep
 
@@ -59,3 +59,9 @@ def apply_cluster(plane: PlaneDep, asker: AskerDep, definition: ClusterDefinitio
 def issue_token(plane: PlaneDep, asker: AskerDep, request: TokenRequest) -> models.TokenIssued:
     """Issue a token for a node's agent; it is shown this once."""
     return administration.issue(plane.store, asker, request.node, owner=plane.owner, now=plane.clock())
+
+
+@router.post("/revocations", tags=["nodes"])
+def revoke_tokens(plane: PlaneDep, asker: AskerDep, request: TokenRequest) -> models.TokensRevoked:
+    """Make every token of a node's agent worthless at once."""
+    return credentials.revoke(plane.store, asker, request.node, owner=plane.owner, now=plane.clock())

@@ -112,6 +112,12 @@ def show_fault(fault_id: str) -> models.FaultView:
     return reads.fault(fault_id)
 
 
+@router.get("/policy/{fault_id}", tags=["faults"])
+def explain_rule(session: SessionDep, fault_id: str, cluster: str | None = None) -> models.RuleView:
+    """What a cluster's policy comes to for one fault; `cluster` may be left out where there is one."""
+    return reads.rule(session, fault_id, cluster)
+
+
 @router.get("/clusters", tags=["clusters"])
 def list_clusters(session: SessionDep, limit: Limit = 100, after: str | None = None) -> models.Page[models.ClusterView]:
     """The declared clusters."""

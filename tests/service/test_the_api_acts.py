@@ -157,6 +157,12 @@ def test_a_token_is_never_in_the_audit(fleet: Store, owned: httpx.Client) -> Non
     assert issued["token"] not in rows
 
 
+def test_a_revoked_token_lets_nobody_in(fleet: Store, owned: httpx.Client) -> None:
+    issued = owned.post("/v1/tokens", json={"node": "gpu-07"}).json()
+    assert owned.post("/v1/revocations", json={"node": "gpu-07"}).json()["revoked"] == 1
+    assert identify(fleet, f"Bearer {issued['token']}") is None
+
+
 def test_a_token_for_an_unknown_node_is_not_found(owned: httpx.Client) -> None:
     assert owned.post("/v1/tokens", json={"node": "gpu-99"}).status_code == 404
 
@@ -172,7 +178,11 @@ def test_a_cluster_is_declared_and_audited(owned: httpx.Client) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
 @pytest.mark.parametrize(
     ("path", "body"),
-    [("/v1/tokens", {"node": "gpu-07"}), ("/v1/clusters", a_definition("north").model_dump(mode="json"))],
+    [
+        ("/v1/tokens", {"node": "gpu-07"}),
+        ("/v1/revocations", {"node": "gpu-07"}),
+        ("/v1/clusters", a_definition("north").model_dump(mode="json")),
+    ],
 )
 def test_a_stranger_may_not_administer(open_socket: Path, path: str, body: dict[str, Any]) -> None:
     status, answer = post_as_stranger(open_socket, path, body)

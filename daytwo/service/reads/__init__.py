@@ -7,6 +7,7 @@ from daytwo.service.reads.nodes import findings, node, nodes
 from daytwo.service.reads.paging import MOST, Filter
 from daytwo.service.reads.plane import audit_rows, audit_verdict, cluster, clusters, fault, faults, freezes, status
 from daytwo.service.reads.repairs import progress, repair, repairs
+from daytwo.service.reads.rules import rule
 
 __all__ = [
     "MOST",
@@ -27,5 +28,6 @@ __all__ = [
     "progress",
     "repair",
     "repairs",
+    "rule",
     "status",
 ]
