@@ -46,6 +46,17 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     )
 
 
+def check_tls(settings: Settings, environ: Mapping[str, str] = os.environ) -> None:
+    """Raise `BadInput` naming the variable when `gateway_url` and the gateway's certificate contradict each other."""
+    is_https = urlsplit(settings.gateway_url).scheme == "https"
+    for name in ("DAYTWO_GATEWAY_TLS_CERT", "DAYTWO_GATEWAY_TLS_KEY"):
+        if is_https != bool(environ.get(name)):
+            found = f"{environ.get(name) or 'nothing'}, with DAYTWO_GATEWAY_URL={settings.gateway_url}"
+            raise BadInput(
+                f"{name}: found {found}; allowed is {'a PEM file' if is_https else 'nothing, or https there'}"
+            )
+
+
 def seconds(name: str, default: float, environ: Mapping[str, str] = os.environ) -> float:
     """Return the duration in variable `name`, seconds from 0.1 to 3600. Raises `BadInput` naming it."""
     found = environ.get(name) or str(default)
@@ -64,6 +75,10 @@ def _default_state_dir() -> Path:
 
 def _url(environ: Mapping[str, str], name: str, default: str, schemes: tuple[str, ...]) -> str:
     value = environ.get(name) or default
-    if urlsplit(value).scheme not in schemes:
-        raise BadInput(f"{name}: found {value!r}; allowed is a URL that starts with {' or '.join(schemes)}")
+    scheme = urlsplit(value).scheme
+    if scheme not in schemes:
+        # Never the value itself: the URL of a store may hold a password.
+        raise BadInput(
+            f"{name}: found a URL of scheme {scheme!r}; allowed is one that starts with {' or '.join(schemes)}"
+        )
     return value

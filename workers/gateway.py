@@ -43,6 +43,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     pulse_seconds = settings_module.seconds("DAYTWO_PULSE_SECONDS", PULSE_SECONDS, environ)
     cert, key = _file(environ, "CERT"), _file(environ, "KEY")
     address = urlsplit(settings.gateway_url)
+    settings_module.check_tls(settings, environ)
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store(settings.store_url)
     try:

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import click
 
 from daytwo import settings as settings_module
+from daytwo.cli.failure import from_error, from_usage
 from daytwo.cli.up import options
 from daytwo.domain.errors import BadInput, DaytwoError
 from daytwo.one_at_a_time import only_one
@@ -74,6 +75,7 @@ def plan(
             f"DAYTWO_SERVICE_SOCKET: found {str(settings.service_socket)!r}; "
             f"allowed are at most {LONGEST_SOCKET_PATH} bytes, which is the kernel's limit"
         )
+    settings_module.check_tls(settings)
     temporal = TemporalServer(
         settings.state_dir / "temporal.db",
         choose_port(temporal_port, what="Temporal", any_free=any_port),
@@ -198,11 +200,14 @@ def main() -> None:
     try:
         with suppress(KeyboardInterrupt):
             command.main(standalone_mode=False)
+    except click.UsageError as error:
+        from_usage(error).show()
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except DaytwoError as error:
-        _say(f"daytwo up: {error}")
+        from_error(error).show()
         sys.exit(error.exit_code)
 
 

@@ -26,6 +26,7 @@ NEXT = {
     "/v1/thaws": "daytwo freeze --list",
     "/v1/clusters": "daytwo clusters list",
 }
+WHY = {("/v1/thaws", "NotFound"): "No freeze of exactly this scope holds. Nothing was done."}
 HELP = "daytwo help exit-codes"
 
 
@@ -68,7 +69,8 @@ class Service:
             raise _away(self.socket, error) from error
         if answer.is_success:
             return answer.json()
-        raise from_problem(_body(answer), following or _following(path))
+        body = _body(answer)
+        raise from_problem(body, following or _following(path), WHY.get((path, str(body.get("type")))))
 
 
 def connect() -> Service:

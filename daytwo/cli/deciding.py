@@ -16,13 +16,18 @@ from daytwo.cli.client import Service
 from daytwo.cli.failure import Failure
 from daytwo.cli.repair_text import as_text
 
+FIRST_WAIT_SECONDS: Final = 2
+"""Longer than most decisions take; then it is asked what this one waits for."""
 WAIT_SECONDS: Final = 10
 GOOD: Final = {"accepted": "Follow it", "counted": "Nothing is done until somebody else approves too"}
 ENDS: Final = {"refused": exit_codes.FORBIDDEN, "void": exit_codes.CHANGED}
 WHY: Final = {
     "refused": "A rule forbids it, as it is now. Nothing was done.",
-    "void": "It came too late: the repair had moved on. Nothing was done.",
+    "void": "The repair, as it is now, does not take it. Nothing was done.",
 }
+TYPED: Final = {"return-after-tests": "return"}
+"""Decisions whose command is another word."""
+LIFTED: Final = "What daytwo put on the node is lifted: it takes new work again, unless somebody else keeps it out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class Wish:
         return body | {name: value for name, value in self.more.items() if value is not None}
 
 
-def revision_on_screen(service: Service, repair: str, *, yes: bool) -> int:
+def revision_on_screen(service: Service, repair: str, kind: str, *, action: str | None, yes: bool) -> int:
     """Show the proposal, ask, and return the revision that was shown. Never asks where nobody can answer."""
     if not (sys.stdin.isatty() and output.on_terminal()):
         raise click.UsageError(
@@ -54,9 +59,20 @@ def revision_on_screen(service: Service, repair: str, *, yes: bool) -> int:
         )
     found = service.get(f"/v1/repairs/{repair}")
     click.echo(as_text(found))
-    if not yes:
-        click.confirm(f"\nDecide on revision {found['revision']} of {found['id']}?", abort=True)
+    if not (yes or click.confirm(f"\n{_question(found, kind, action)}")):
+        raise Failure(
+            "Nothing was decided.",
+            why="You did not say yes.",
+            following=f"daytwo repairs show {found['id']}",
+        )
     return int(found["revision"])
+
+
+def _question(found: Mapping[str, Any], kind: str, action: str | None) -> str:
+    """What exactly a yes would decide."""
+    asked = f" ({action or found['action'] or 'no action'})" if kind in ("approve", "retry") else ""
+    where = f"{found['cluster']}/{found['node']}"
+    return f"{_typed(kind).capitalize()}{asked} on {where}: revision {found['revision']} of {found['id']}?"
 
 
 def decide(service: Service, wish: Wish, seconds: int) -> int:
@@ -66,37 +82,71 @@ def decide(service: Service, wish: Wish, seconds: int) -> int:
     decision = _until_ended(service, decision, seconds)
     status = decision["status"]
     if status in GOOD:
-        click.echo(f"{output.with_glyph(status)}: {wish.kind} {wish.repair} revision {wish.revision}{_why(decision)}")
+        click.echo(f"{output.with_glyph(status)}: {_said(wish)}{_why(decision)}")
+        if (wish.kind, status) == ("dismiss", "accepted"):
+            output.note(LIFTED)
         output.note(f"{GOOD[status]}: daytwo repairs watch {wish.repair}")
         return exit_codes.OK
-    raise _not_accepted(wish, decision) if status in ENDS else _late(wish, decision, seconds)
+    raise _not_accepted(service, wish, decision) if status in ENDS else _late(service, wish, decision, seconds)
 
 
 def _until_ended(service: Service, decision: dict[str, Any], seconds: int) -> dict[str, Any]:
-    end = time.monotonic() + seconds
+    end, told, wait = time.monotonic() + seconds, "", FIRST_WAIT_SECONDS
     while decision["status"] == "pending" and (left := end - time.monotonic()) > 0:
-        decision = service.get(f"/v1/decisions/{decision['id']}", wait=min(WAIT_SECONDS, left))
+        decision = service.get(f"/v1/decisions/{decision['id']}", wait=min(wait, left))
+        wait = WAIT_SECONDS
+        if decision["status"] == "pending" and (waits := _waits_for(service, decision)) not in ("", told):
+            told = waits
+            output.note(f"Waits: {told}")
     return decision
 
 
-def _not_accepted(wish: Wish, decision: dict[str, Any]) -> Failure:
+def _waits_for(service: Service, decision: dict[str, Any]) -> str:
+    return str(service.get(f"/v1/repairs/{decision['repair_id']}")["waiting_for"])
+
+
+def _not_accepted(service: Service, wish: Wish, decision: dict[str, Any]) -> Failure:
     status = decision["status"]
     return Failure(
-        f"{status}: {wish.kind} {wish.repair} revision {wish.revision}{_why(decision)}",
-        why=WHY[status],
+        f"{status}: {_said(wish)}{_why(decision)}",
+        why=WHY[status] + (_takes(service, wish) if status == "void" else ""),
         following=f"daytwo repairs show {wish.repair}",
         exit_code=ENDS[status],
     )
 
 
-def _late(wish: Wish, decision: dict[str, Any], seconds: int) -> Failure:
+def _takes(service: Service, wish: Wish) -> str:
+    """What may be decided now."""
+    from daytwo.domain.repair_states import EVENT_OF, after
+    from daytwo.domain.vocabulary import State
+
+    state = State(service.get(f"/v1/repairs/{wish.repair}")["state"])
+    kinds = [kind.value for kind, event in EVENT_OF.items() if after(state, event, held_from=State.PROPOSED)]
+    return f" It is {state.value} and takes {', '.join(map(_typed, kinds)) or 'no decision'}."
+
+
+def _late(service: Service, wish: Wish, decision: dict[str, Any], seconds: int) -> Failure:
+    waits = _waits_for(service, decision)
     return Failure(
         f"decision {decision['id']} has not ended after {seconds} s{_why(decision)}",
-        why="It is recorded and will be delivered; a freeze, or a worker that is away, makes it wait.",
+        why="It is recorded and will be delivered. "
+        + (f"It waits: {output.clean(waits)}." if waits else "A freeze, or a worker that is away, makes it wait."),
         following=f"daytwo status; daytwo repairs show {wish.repair}",
         exit_code=exit_codes.TIMED_OUT,
     )
 
 
+def _said(wish: Wish) -> str:
+    return f"{_typed(wish.kind)} {wish.repair} revision {wish.revision}"
+
+
+def _typed(kind: str) -> str:
+    """A kind of decision by the command that makes it."""
+    return TYPED.get(kind, kind)
+
+
 def _why(decision: dict[str, Any]) -> str:
-    return f" ({output.clean(decision['status_reason'])})" if decision["status_reason"] else ""
+    reason = output.clean(decision["status_reason"])
+    for kind, word in TYPED.items():
+        reason = reason.replace(kind, word)
+    return f" ({reason})" if reason else ""

@@ -17,12 +17,14 @@ INTERRUPTED: Final = 130
 
 MEANING: Final = {
     OK: "Done. For `repairs approve`: the decision was accepted. For `repairs watch`: the repair succeeded.",
-    FAILED: "Failed, or the repair that was watched ended otherwise than in success, or the audit chain is broken.",
+    FAILED: "Failed, or the repair that was watched ended otherwise than in success, or the audit chain is broken, "
+    "or the question was answered with no.",
     USAGE: "Wrong usage or bad input; the message names the option or field, what was found and what is allowed.",
     NOT_FOUND: "There is no such node, cluster, repair, fault or freeze.",
-    FORBIDDEN: "A rule forbids it: role, freeze, budget, policy. A decision was refused.",
-    CHANGED: "It has changed meanwhile: another revision, a closed repair. A decision came too late.",
-    TIMED_OUT: "Waited for as long as was asked, and it had not ended. Nothing is lost: it goes on without you.",
+    FORBIDDEN: "A rule forbids it: role or policy; a decision was refused. For `up`: a port or the folder is taken.",
+    CHANGED: "It has changed meanwhile: another revision, a closed repair. A decision no longer fits the repair.",
+    TIMED_OUT: "Waited for as long as was asked (`--timeout`), and it had not ended; it goes on. "
+    "An approval during a freeze waits so.",
     UNREACHABLE: "The service does not answer, or what it needs does not. The same command may succeed later.",
     UNHEALTHY: "`status --exit-status`: something is not healthy.",
     INTERRUPTED: "Stopped by Ctrl-C.",

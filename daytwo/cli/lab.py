@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from daytwo.cli import options, output
+from daytwo.cli.failure import from_error
 from daytwo.cli.output import Column, Item
 from daytwo.cli.processes import PASS_ON
 
@@ -43,7 +45,17 @@ def lab() -> None:
 @socket_option
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def up(lab_socket: Path | None, options: tuple[str, ...]) -> None:
-    """Run a simulated fleet until Ctrl-C. OPTIONS go to `python -m daytwo.lab`: --nodes, --gpus, --speed, --seed.
+    """Run a simulated fleet until Ctrl-C.
+
+    \b
+    OPTIONS:
+      --nodes N       How many nodes. Default: 16.
+      --gpus N        GPUs of each node. Default: 8.
+      --speed N       Simulated seconds a second. Default: 60.
+      --seed N        The same seed gives the same machines and jobs.
+      --gateway URL   Where the agents of the nodes report.
+      --tokens FILE   JSON: node name to token.
+      --no-agents     Run no agents, even with a gateway.
 
     `daytwo up --lab NODES` runs one together with the control plane.
     """
@@ -55,7 +67,7 @@ def up(lab_socket: Path | None, options: tuple[str, ...]) -> None:
 @lab.command("break")
 @click.argument("node")
 @click.argument("fault")
-@click.option("--gpu", type=click.IntRange(0), help="Index of the GPU. Default: the lab's choice.")
+@click.option("--gpu", type=options.Whole(0), help="Index of the GPU. Default: the lab's choice.")
 @click.option("--cured-by", type=click.Choice(["reboot", "power-cycle", "never"]), help="What cures it.")
 @click.option("--job-dies", is_flag=True, help="Kill the node's jobs at once.")
 @click.option("--never-comes-back", is_flag=True, help="The node does not return from its next boot.")
@@ -73,8 +85,9 @@ def break_(node: str, fault: str, *, lab_socket: Path | None, form: str, **how: 
     \b
       daytwo lab break node-07 xid-79
     """
+    node = _own(node)
     given = {name: value for name, value in how.items() if value not in (None, False)}
-    _show(_client(lab_socket).break_node(node, fault, **given), form, only=node)
+    _show(_asked(lambda: _client(lab_socket).break_node(node, fault, **given)), form, only=node)
 
 
 @lab.command("heal")
@@ -83,7 +96,8 @@ def break_(node: str, fault: str, *, lab_socket: Path | None, form: str, **how: 
 @options.output
 def heal(node: str, lab_socket: Path | None, form: str) -> None:
     """End every fault of NODE, as if somebody had repaired it by hand."""
-    _show(_client(lab_socket).heal_node(node), form, only=node)
+    node = _own(node)
+    _show(_asked(lambda: _client(lab_socket).heal_node(node)), form, only=node)
 
 
 @lab.command("status")
@@ -99,6 +113,22 @@ def default_socket() -> Path:
     from daytwo import settings
 
     return settings.load().state_dir / "lab.sock"
+
+
+def _own(node: str) -> str:
+    """The lab's own name of a node that may be written as everywhere else, `cluster/node`."""
+    from daytwo.lab.definition import CLUSTER
+
+    return node.removeprefix(f"{CLUSTER}/")
+
+
+def _asked(ask: Callable[[], Item]) -> Item:
+    from daytwo.domain.errors import NotFound
+
+    try:
+        return ask()
+    except NotFound as error:
+        raise from_error(error, "daytwo lab status") from error
 
 
 def _client(socket: Path | None) -> LabClient:

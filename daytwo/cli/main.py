@@ -9,7 +9,7 @@ import click
 
 import daytwo
 from daytwo.cli import exit_codes
-from daytwo.cli.failure import from_error
+from daytwo.cli.failure import from_error, from_usage
 from daytwo.cli.lazy import LazyGroup
 from daytwo.domain.errors import DaytwoError
 
@@ -69,6 +69,12 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         returned = root.main(arguments, prog_name="daytwo", standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.UsageError as error:
+        from_usage(error).show()
+        return exit_codes.USAGE
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -32,6 +32,28 @@ class Duration(click.ParamType[int]):
         return int(found[1]) * UNITS[found[2]]
 
 
+class Whole(click.IntRange):
+    """A whole number from `min` to `max`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the text; a usage error says what is allowed."""
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            upper = "" if self.max is None else f" to {self.max}"
+            self.fail(f"found {value!r}; allowed is a whole number from {self.min or 0}{upper}", param, ctx)
+
+
+class Reason(click.ParamType[str]):
+    """A sentence that says why."""
+
+    name = "text"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """What is missing, and what it is good for."""
+        return "Say why: it is kept for ever, so that whoever comes next can judge."
+
+
 def output(command: Command) -> Command:
     """`-o table|json|yaml|name`, as the parameter `form`."""
     choice = click.Choice(["table", "json", "yaml", "name"])
@@ -43,9 +65,7 @@ def output(command: Command) -> Command:
 def page(command: Command) -> Command:
     """`--limit` and `--after`."""
     after = click.option("--after", metavar="NEXT", help="Continue a list: what the note at its end says.")
-    limit = click.option(
-        "--limit", type=click.IntRange(1, 1000), default=100, show_default=True, help="At most so many."
-    )
+    limit = click.option("--limit", type=Whole(1, 1000), default=100, show_default=True, help="At most so many.")
     return limit(after(command))
 
 
@@ -61,5 +81,5 @@ node: Final = click.option("--node", metavar="NODE", help="Only this node: `node
 def reason(*, required: bool) -> Callable[[Command], Command]:
     """`--reason`, required where what is done needs one."""
     if required:
-        return click.option("--reason", metavar="TEXT", required=True, help="Why. Kept for ever.")
+        return click.option("--reason", metavar="TEXT", type=Reason(), required=True, help="Why. Kept for ever.")
     return click.option("--reason", metavar="TEXT", default="", help="Why. Kept for ever.")

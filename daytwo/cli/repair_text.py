@@ -5,6 +5,25 @@ from __future__ import annotations
 from daytwo.cli.output import Item, cell, clean, moment, since, with_glyph
 
 LONGEST_LINE = 2000
+STAMPS = ("detected", "recommended", "approved", "drained", "acted", "verified", "returned")
+"""In the order in which a repair passes them."""
+WORDS = {
+    "cleared": "no longer seen",
+    "authorised": "found allowed by the rules",
+    "not-authorised": "found not allowed by the rules",
+    "noted": "taken note of",
+    "expired": "the approval is too old",
+    "quarantined": "new work is kept off",
+    "moment-came": "the approved moment has come",
+    "stakes-grew": "it would interrupt more than was approved",
+    "still-faulty": "tested, and still faulty",
+    "rejoined": "returned to work",
+    "stuck": "cannot go on",
+    "retried": "to be tried again",
+    "test-asked": "to be tested",
+    "removal-decided": "taken out for good",
+}
+"""Events that need more than their own word."""
 
 
 def as_text(repair: Item) -> str:
@@ -13,7 +32,7 @@ def as_text(repair: Item) -> str:
     if repair["message"]:
         parts.append(_proposal(repair))
     parts += [
-        _section("stamps", [f"{name}: {moment(at)}" for name, at in repair["stamps"].items()]),
+        _section("stamps", [f"{name}: {moment(at)}" for name, at in _in_order(repair["stamps"])]),
         _section("timeline", [event_line(event) for event in repair["timeline"]]),
         _section("decisions", [_decision(each) for each in repair["decisions"]]),
         _section("acts", [_intent(each) for each in repair["intents"]]),
@@ -25,8 +44,22 @@ def as_text(repair: Item) -> str:
 def event_line(event: Item) -> str:
     """One line of the timeline."""
     moved = "" if event["from_state"] == event["to_state"] else f" → {event['to_state']}"
-    text = f": {clean(event['text'])}" if event["text"] else ""
-    return f"{moment(event['at'])}  {event['event']}{moved}  by {clean(event['actor'])}{text}"
+    what = _happened(event)
+    text = f": {clean(event['text'])}" if event["text"] not in ("", what) else ""
+    return f"{moment(event['at'])}  {what}{moved}  by {clean(event['actor'])}{text}"
+
+
+def _happened(event: Item) -> str:
+    """The event in a word or two of a person."""
+    if event["event"] == "revised":
+        revision = event["data"].get("revision", 0)
+        return f"revised to revision {revision}" if revision > 1 else "proposed"
+    name = str(event["event"])
+    return WORDS.get(name, name.replace("-", " "))
+
+
+def _in_order(stamps: Item) -> list[tuple[str, str]]:
+    return sorted(stamps.items(), key=lambda each: STAMPS.index(each[0]) if each[0] in STAMPS else len(STAMPS))
 
 
 def block(text: str) -> str:

@@ -12,7 +12,7 @@ from daytwo.cli import options
 ASKED = (
     click.argument("repair"),
     click.option(
-        "--revision", type=click.IntRange(0), metavar="N", help="The revision you have read. Asked for on a terminal."
+        "--revision", type=options.Whole(0), metavar="N", help="The revision you have read. Asked for on a terminal."
     ),
     click.option("--yes", is_flag=True, help="Do not ask."),
     click.option(
@@ -61,9 +61,10 @@ def approve(repair: str, **given: Any) -> int:
 @options.reason(required=True)
 @click.option("--snooze", "snooze_seconds", type=options.Duration(), metavar="TIME", help="Keep quiet for so long.")
 def dismiss(repair: str, **given: Any) -> int:
-    """Dismiss a repair: nothing is done to the node.
+    """Dismiss a repair: nothing is done to the node, and it takes new work again.
 
-    What keeps new work off it is lifted. Takes back an approval too, as long as no work was interrupted.
+    What daytwo put on the node to keep new work off is lifted; what somebody else put there stays. Takes back an
+    approval too, as long as no work was interrupted.
     """
     return _decide("dismiss", repair, **given)
 
@@ -130,5 +131,6 @@ def _decide(
     from daytwo.cli.deciding import Wish, decide, revision_on_screen
 
     with connect() as service:
-        number = revision_on_screen(service, repair, yes=yes) if revision is None else revision
-        return decide(service, Wish(kind, repair, number, request_id=request_id, more=more), timeout)
+        if revision is None:
+            revision = revision_on_screen(service, repair, kind, action=more.get("action"), yes=yes)
+        return decide(service, Wish(kind, repair, revision, request_id=request_id, more=more), timeout)

@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
+from daytwo.cli.options import Whole
+
 _OPTIONS = (
     click.option(
         "--lab",
-        type=click.IntRange(1, 2000),
+        type=Whole(1, 2000),
         metavar="NODES",
         help="Also run a simulated cluster of so many nodes.",
     ),

@@ -12,6 +12,9 @@ from daytwo.domain.node_ranges import expand_nodes
 from daytwo.domain.policy import Policy
 from daytwo.domain.vocabulary import ClusterKind, Frozen, NodeRole
 
+SERVED: Final = (ClusterKind.SLURM, ClusterKind.SIMULATED)
+"""The kinds that this version can look after."""
+
 _REFERENCE: Final = re.compile(r"file:/.+|env:[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -106,7 +109,7 @@ class ClusterDefinition(Frozen):
         pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$",
         description="Lower-case letters, digits and '-', at most 40: it stands in ids and marks.",
     )
-    kind: ClusterKind = Field(description="Which scheduler gives out its work.")
+    kind: ClusterKind = Field(description="Which scheduler gives out its work: slurm, or simulated for the lab.")
     groups: tuple[NodeGroup, ...] = Field(description="Its nodes; each is in one group.")
     slurm: SlurmAccess = Field(default=SlurmAccess(), description="How to reach its Slurm.")
     simulated_socket: str | None = Field(default=None, description="Where the lab of a simulated cluster listens.")
@@ -118,6 +121,13 @@ class ClusterDefinition(Frozen):
         description="Who reboots: the scheduler (Slurm's RebootProgram), or the BMC, by a graceful restart.",
     )
     policy: Policy = Field(default=Policy(), description="What this site allows.")
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _is_served(cls, kind: object) -> object:
+        if kind not in SERVED:
+            raise ValueError(f"found {str(kind)!r}, allowed: {' or '.join(SERVED)}, which this version serves")
+        return kind
 
     @model_validator(mode="after")
     def _each_node_once(self) -> Self:

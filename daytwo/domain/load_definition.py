@@ -6,6 +6,7 @@ here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any, Final, get_args
@@ -17,6 +18,8 @@ from daytwo.domain.definition import ClusterDefinition, twice
 from daytwo.domain.errors import BadInput
 from daytwo.domain.ladders import rung_of
 from daytwo.domain.node_ranges import RangeError, expand_nodes
+from daytwo.domain.plain_words import allowed_by
+from daytwo.domain.policy import Approval
 from daytwo.domain.proposal import interrupts
 from daytwo.domain.vocabulary import Action, ClusterKind, Mode, NodeRole
 from daytwo.domain.yaml_lines import Document, Path, Problem, path_text, read_yaml
@@ -26,6 +29,8 @@ from daytwo.faults.model import VerifyTest
 __all__ = ["DefinitionError", "Problem", "check_definition", "expand_nodes", "load_definitions"]
 
 MAX_SHOWN: Final = 50
+IDENTITY: Final = re.compile(r"(cli|slack|oidc):\S+")
+IDENTITIES: Final = "cli:<Unix user>, slack:<member id> or oidc:<subject>"
 
 
 class DefinitionError(BadInput):
@@ -83,11 +88,11 @@ def _problem(document: Document, details: ErrorDetails) -> Problem:
             line, field, "a field that is not known", _near(str(path[-1]), list(_model_at(path[:-1]).model_fields))
         )
     if details["type"] == "missing":
-        return Problem(line, field, "nothing", "a value: the field is required")
+        return Problem(line, field, "nothing", allowed_by(details))
     if details["type"] == "string_pattern_mismatch":
         described = _model_at(path[:-1]).model_fields[str(path[-1])].description
         return Problem(line, field, _shown(details["input"]), described or details["msg"])
-    said = details["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    said = allowed_by(details)
     if said.startswith("found ") and ", allowed: " in said:
         found, _, allowed = said.removeprefix("found ").partition(", allowed: ")
         return Problem(line, field, found, allowed)
@@ -133,7 +138,8 @@ def _of_meaning(document: Document) -> Iterator[Problem]:
     policy = document.data.get("policy")
     if isinstance(policy, dict):
         yield from _unknown_faults(document, policy.get("faults"))
-        yield from _unknown_roles(document, policy.get("approval"))
+        yield from _unknown_actions(document, policy.get("approval"))
+        yield from _unknown_people(document, policy.get("approval"))
 
 
 def _nodes_twice(document: Document) -> Iterator[Problem]:
@@ -168,7 +174,7 @@ def _unknown_faults(document: Document, rules: Any) -> Iterator[Problem]:
             )
 
 
-def _unknown_roles(document: Document, approval: Any) -> Iterator[Problem]:
+def _unknown_actions(document: Document, approval: Any) -> Iterator[Problem]:
     roles = approval.get("roles") if isinstance(approval, dict) else None
     allowed = [*(action.value for action in Action), "*"]
     for role, actions in roles.items() if isinstance(roles, dict) else ():
@@ -176,6 +182,28 @@ def _unknown_roles(document: Document, approval: Any) -> Iterator[Problem]:
             if isinstance(action, str) and action not in allowed:
                 path: Path = ("policy", "approval", "roles", role, number)
                 yield Problem(document.line_of(path), path_text(path), repr(action), _near(action, allowed))
+
+
+def _unknown_people(document: Document, approval: Any) -> Iterator[Problem]:
+    """Roles that no table has, and identities that no channel proves: either would shut somebody out in silence."""
+    people = approval.get("people") if isinstance(approval, dict) else None
+    roles = approval.get("roles", Approval().roles) if isinstance(approval, dict) else {}
+    for number, person in enumerate(people if isinstance(people, list) else ()):
+        path: Path = ("policy", "approval", "people", number)
+        for at, role in _texts(person, "roles", path):
+            if isinstance(roles, dict) and role not in roles:
+                yield Problem(document.line_of(at), path_text(at), repr(role), _near(role, list(roles)))
+        for at, identity in _texts(person, "identities", path):
+            if not IDENTITY.fullmatch(identity):
+                yield Problem(document.line_of(at), path_text(at), repr(identity), IDENTITIES)
+
+
+def _texts(person: Any, field: str, path: Path) -> Iterator[tuple[Path, str]]:
+    """The texts in a list, each with its path; the model says what is wrong with the rest."""
+    values = person.get(field) if isinstance(person, dict) else None
+    for number, value in enumerate(values if isinstance(values, list) else ()):
+        if isinstance(value, str):
+            yield (*path, field, number), value
 
 
 # ---- what is allowed, and surprises
@@ -210,9 +238,6 @@ def _about_people(definition: ClusterDefinition) -> Iterator[str]:
     for person in approval.people:
         if not person.identities:
             yield f"policy.approval.people: {person.name} has no identities, so cannot come in"
-        for role in person.roles:
-            if role not in approval.roles:
-                yield f"policy.approval.people: {person.name} has the role {role}, which is in no approval.roles"
     for action in approval.two_person:
         who = [p for p in approval.people if any({"*", action.value} & set(approval.roles.get(r, ())) for r in p.roles)]
         if len(who) + approval.root_is_lead < 2:

@@ -96,7 +96,33 @@ def _syntax(error: yaml.YAMLError) -> Problem:
         return Problem(line, "", "a tab", "spaces: YAML is not indented by tabs")
     if "got '['" in said:
         return Problem(line, "", "'[' inside [ ]", 'a range in quotes: ["gpu-[001-016]"]')
+    for part, found, allowed in _SLIPS:
+        if part in said:
+            return Problem(line, "", found, allowed)
     return Problem(line, "", " ".join(str(said).split()), "one YAML document")
+
+
+_SLIPS: Final = (
+    ("',' or ']'", "a list that is not closed, or lacks a comma", "[a, b]"),
+    ("',' or '}'", "fields in braces that are not closed, or lack a comma", "{name: value, other: value}"),
+    (
+        "mapping values are not allowed",
+        "a second ':' where no field can begin",
+        "`name: value`, one a line",
+    ),
+    ("could not find expected ':'", "a line without ':'", "`name: value`"),
+    (
+        "expected <block end>",
+        "a line that is not indented like those beside it",
+        "one indentation for one level",
+    ),
+    ("unexpected end of stream", "text in quotes that is not closed", "a quote at both ends"),
+    ("expected the node content", "the end of the file, or a sign, where a value should be", "a value"),
+    ("another document", "a second document after '---'", "one YAML document"),
+    ("cannot start any token", "a sign that nothing begins with", "text in quotes"),
+    ("not allowed", "a character that cannot be printed", "plain text in UTF-8"),
+)
+"""What the YAML library says, what that mostly is, and what is allowed."""
 
 
 def _line(at: yaml.Node | yaml.Event) -> int:

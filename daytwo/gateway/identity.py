@@ -35,10 +35,15 @@ def issue_token(store: Store, cluster: str, node: str, *, now: datetime) -> str:
 
     Older tokens stay good until the node uses the new one: a token is rotated without a gap.
     """
-    token = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     with store.write() as session:
-        lock_node(session, cluster, node)
-        session.add(NodeTokenRow(hash=_hash(token), cluster=cluster, node=node, created_at=now))
+        return issue_token_in(session, cluster, node, now=now)
+
+
+def issue_token_in(session: Session, cluster: str, node: str, *, now: datetime) -> str:
+    """The same, in the caller's write transaction."""
+    token = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+    lock_node(session, cluster, node)
+    session.add(NodeTokenRow(hash=_hash(token), cluster=cluster, node=node, created_at=now))
     return token
 
 

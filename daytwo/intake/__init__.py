@@ -6,7 +6,7 @@ what it was given is durable. It never calls Temporal or a scheduler.
 
 from __future__ import annotations
 
-from daytwo.intake.declared import declare
+from daytwo.intake.declared import declare, declare_in
 from daytwo.intake.facts import facts_unknown, observe_facts
 from daytwo.intake.findings import Effect
 from daytwo.intake.observations import (
@@ -26,6 +26,7 @@ __all__ = [
     "Guard",
     "Observation",
     "declare",
+    "declare_in",
     "facts_unknown",
     "lock_node",
     "observe",

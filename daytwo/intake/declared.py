@@ -16,19 +16,25 @@ from daytwo.store.tables import ClusterRow, NodeRow
 
 
 def declare(store: Store, definition: ClusterDefinition, *, now: datetime) -> ClusterRow:
-    """Store the definition and its nodes; return the cluster's row.
+    """Store the definition and its nodes; return the cluster's row. Raises as `declare_in`."""
+    with store.write() as session:
+        return declare_in(session, definition, now=now)
+
+
+def declare_in(session: Session, definition: ClusterDefinition, *, now: datetime) -> ClusterRow:
+    """The same, in the caller's write transaction.
 
     A changed policy counts `policy_revision` up and makes every node due. A node that is no longer declared keeps its
-    row and its history. Raises `BadInput` for a node that another cluster has: a node's name must say which node it is.
+    row and its history. Raises `BadInput` for a node that another cluster has, because a node's name must say which
+    node it is, and for another kind than the cluster has: what its open repairs were told would no longer hold.
     """
     groups = {name: group for group in definition.groups for name in expand_nodes(group.nodes)}
-    with store.write() as session:
-        locks.hold(session, locks.Lock.DECLARATIONS)
-        _refuse_others(session, definition.name, groups)
-        row, policy_changed = _keep_cluster(session, definition, now)
-        for node in _keep_nodes(session, definition.name, groups, now):
-            node.due += policy_changed
-        return row
+    locks.hold(session, locks.Lock.DECLARATIONS)
+    _refuse_others(session, definition.name, groups)
+    row, policy_changed = _keep_cluster(session, definition, now)
+    for node in _keep_nodes(session, definition.name, groups, now):
+        node.due += policy_changed
+    return row
 
 
 def _refuse_others(session: Session, cluster: str, names: dict[str, NodeGroup]) -> None:
@@ -46,6 +52,11 @@ def _keep_cluster(session: Session, definition: ClusterDefinition, now: datetime
         row = ClusterRow(name=definition.name, kind=definition.kind, definition=stored, updated_at=now)
         session.add(row)
         return row, False
+    if row.kind != definition.kind:
+        raise BadInput(
+            f"kind: found {definition.kind.value!r}; cluster {row.name!r} is {row.kind!r}, which cannot change: "
+            "allowed is its own kind, or a cluster of another name"
+        )
     changed = row.definition.get("policy") != stored["policy"]
     row.kind, row.definition, row.updated_at = definition.kind, stored, now
     row.policy_revision += changed

@@ -1,6 +1,6 @@
 """Changes to daytwo itself: cluster definitions and nodes' credentials. Not for everybody who may approve a repair.
 
-The audit row comes first: an attempt that is on record and failed is better than a change that is not on record.
+A change and its audit row are one transaction: what is on record has happened, and what has happened is on record.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from datetime import datetime
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import Refused
 from daytwo.domain.policy import Policy
-from daytwo.gateway.identity import issue_token
-from daytwo.intake import declare
+from daytwo.gateway.identity import issue_token_in
+from daytwo.intake import declare_in
 from daytwo.service import reads
 from daytwo.service.decisions import Identity
 from daytwo.service.models import ClusterView, TokenIssued
@@ -26,14 +26,14 @@ from daytwo.store.tables import ClusterRow
 def apply_cluster(
     store: Store, asker: Identity, definition: ClusterDefinition, *, owner: str, now: datetime
 ) -> ClusterView:
-    """Declare a cluster or change it. Raises `Refused`, and `BadInput` for a node that another cluster has."""
+    """Declare a cluster or change it. Raises `Refused`, and `BadInput` as `declare_in` does."""
     with store.write() as session:
         row = session.get(ClusterRow, definition.name)
         _check(asker, _policy(row) if row else None, owner)
+        declare_in(session, definition, now=now)
         digest = hashlib.sha256(definition.model_dump_json().encode()).hexdigest()
         audit.append(session, asker.actor, "apply-cluster", definition.name, data={"sha256": digest}, now=now)
-    declare(store, definition, now=now)
-    with store.read() as session:
+        session.flush()
         return reads.cluster(session, definition.name)
 
 
@@ -42,8 +42,9 @@ def issue(store: Store, asker: Identity, node: str, *, owner: str, now: datetime
     with store.write() as session:
         row = reads.find_node(session, node)
         _check(asker, _policy(reads.find_cluster(session, row.cluster)), owner)
+        token = issue_token_in(session, row.cluster, row.name, now=now)
         audit.append(session, asker.actor, "issue-token", f"{row.cluster}/{row.name}", now=now)
-    return TokenIssued(cluster=row.cluster, node=row.name, token=issue_token(store, row.cluster, row.name, now=now))
+        return TokenIssued(cluster=row.cluster, node=row.name, token=token)
 
 
 def check_all(asker: Identity, rows: Iterable[ClusterRow], owner: str) -> None:

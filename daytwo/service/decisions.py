@@ -137,8 +137,10 @@ def _open_repair(repair: RepairRow | None, request: DecisionRequest) -> RepairRo
         raise NotFound(f"there is no repair {request.repair_id!r}")
     if repair.open_key is None:
         raise Stale(f"repair {repair.id} is over: {repair.state}{f' ({repair.outcome})' if repair.outcome else ''}")
+    now = f"revision {repair.revision}, {repair.state}, asks for {repair.action or 'nothing yet'}"
+    if request.revision > repair.revision:
+        raise NotFound(f"there is no revision {request.revision} of repair {repair.id}: it is at {now}")
     if repair.revision != request.revision:
-        now = f"revision {repair.revision}, {repair.state}, asks for {repair.action or 'nothing yet'}"
         raise Stale(f"repair {repair.id} has changed since revision {request.revision}: it is at {now}")
     return repair
 

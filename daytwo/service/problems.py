@@ -9,9 +9,11 @@ from typing import Any, cast
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 
 from daytwo.domain.errors import BadInput, DaytwoError
+from daytwo.domain.plain_words import allowed_by
 from daytwo.domain.vocabulary import Frozen
 
 log = logging.getLogger(__name__)
@@ -65,7 +67,8 @@ async def _ours(_request: Request, error: Exception) -> JSONResponse:
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     first = cast(RequestValidationError, error).errors()[0]
     field = ".".join(str(part) for part in first["loc"][1:]) or "body"
-    return problem(BadInput(f"{field}: found {first.get('input')!r}; {first['msg'][:1].lower()}{first['msg'][1:]}"))
+    details = cast(ErrorDetails, first)
+    return problem(BadInput(f"{field}: found {first.get('input')!r}; allowed is {allowed_by(details)}"))
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:

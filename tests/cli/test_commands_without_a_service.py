@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from daytwo.agent import main as agent
+from daytwo.cli.processes import AGENT_OPTIONS
+from daytwo.lab.main import main as lab
 from tests.cli.conftest import Cli, runner
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +88,22 @@ def test_a_malformed_file_is_bad_input_and_not_a_traceback(alone: Cli, definitio
     assert (done.code, str(definition) in done.err, "Traceback" in done.err) == (2, True, False)
 
 
+def test_a_bad_definition_says_that_the_input_breaks_a_rule(alone: Cli, definition: Path) -> None:
+    definition.write_text("kind: slurm\n")
+    err = alone("clusters", "check", str(definition)).err
+    assert "Why:  The input breaks a rule." in err
+
+
+@pytest.mark.parametrize("kind", ["kubernetes", "slurm-on-kubernetes"])
+@pytest.mark.parametrize("command", ["check", "apply"])
+def test_a_kind_that_this_version_does_not_serve_is_refused(
+    alone: Cli, definition: Path, command: str, kind: str
+) -> None:
+    definition.write_text(DEFINITION.replace("kind: simulated", f"kind: {kind}"))
+    done = alone("clusters", command, str(definition))
+    assert (done.code, f"kind: found '{kind}', allowed: slurm or simulated" in done.err) == (2, True)
+
+
 def test_a_file_that_is_not_there_is_a_usage_error(alone: Cli) -> None:
     assert alone("clusters", "check", "nowhere.yaml").code == 2
 
@@ -109,6 +129,25 @@ def test_help_topics_are_printed(alone: Cli) -> None:
 )
 def test_wrong_usage_is_exit_code_two(alone: Cli, words: tuple[str, ...]) -> None:
     assert alone(*words).code == 2
+
+
+def test_wrong_usage_is_what_why_and_next(alone: Cli) -> None:
+    lines = alone("repairs", "list", "--limit", "many").err.splitlines()
+    assert [line.split()[0] for line in lines] == ["Error:", "Why:", "Next:"]
+    assert "allowed is a whole number from 1 to 1000" in lines[0]
+
+
+def test_the_help_of_the_agent_lists_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        agent.parse(["--help"], {})
+    assert set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"} == set(
+        re.findall(r"--[a-z-]+", AGENT_OPTIONS)
+    )
+
+
+def test_the_help_of_the_lab_lists_its_options(alone: Cli) -> None:
+    shown = alone("lab", "up", "--help").out
+    assert [option for param in lab.params for option in param.opts if option not in shown] == ["--socket"]
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:

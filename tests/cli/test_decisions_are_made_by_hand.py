@@ -79,10 +79,12 @@ def test_the_same_request_id_is_one_decision(cli: Cli, fleet: Store) -> None:
         (("repairs", "approve", "r-nowhere", "--revision", "2"), 3, "there is no repair 'r-nowhere'"),
         ((*APPROVE, "--revision", "1"), 5, "at revision 2, proposed, asks for reboot"),
         ((*APPROVE, "--revision", "2", "--action", "hammer"), 2, "action: found 'hammer'"),
-        ((*APPROVE, "--revision", "two"), 2, "--revision"),
+        ((*APPROVE, "--revision", "3"), 3, f"there is no revision 3 of repair {REPAIR}: it is at revision 2"),
+        ((*APPROVE, "--revision", "two"), 2, "found 'two'; allowed is a whole number from 0"),
         (APPROVE, 2, "--revision"),
         ((*APPROVE, "--yes"), 2, "--revision"),
-        (("repairs", "dismiss", REPAIR, "--revision", "2"), 2, "--reason"),
+        (("repairs", "dismiss", REPAIR, "--revision", "2"), 2, "Missing option '--reason'. Say why"),
+        (("repairs", "approve", "r-nowhere", "--revision", "2"), 3, "Next: daytwo repairs list"),
         (("repairs", "dismiss", REPAIR, "--revision", "2", "--reason", " "), 2, "reason: found nothing"),
         (("repairs", "dismiss", REPAIR, "--revision", "2", "--reason", "x", "--snooze", "1y"), 2, "90s or 7d"),
         (("repairs", "show", "r-nowhere"), 3, "Next: daytwo repairs list"),
@@ -93,7 +95,11 @@ def test_the_same_request_id_is_one_decision(cli: Cli, fleet: Store) -> None:
         (("repairs", "list", "--cluster", "west"), 3, "there is no cluster 'west'"),
         (("freeze", "west", "--reason", "x"), 3, "there is no cluster 'west'"),
         (("freeze",), 2, "--reason"),
+        (("freeze", "west", "--reason", "x"), 3, "Next: daytwo clusters list"),
+        (("freeze", "east/gpu-99", "--reason", "x"), 3, "Next: daytwo nodes list"),
         (("thaw", "--reason", "x"), 3, "nothing is frozen"),
+        (("thaw", "--reason", "x"), 3, "Why:  No freeze of exactly this scope holds."),
+        (("findings", "list", "--fault", "xid-790x"), 3, "did you mean 'xid-79'?"),
         (("repairs", "list", "--state", "helt"), 2, "state: found 'helt'"),
     ],
 )
@@ -107,6 +113,53 @@ def test_an_error_is_what_why_and_next(cli: Cli) -> None:
     lines = cli(*APPROVE, "--revision", "1").err.splitlines()
     assert [line.split()[0] for line in lines] == ["Error:", "Why:", "Next:"]
     assert lines[2].endswith(f"daytwo repairs show {REPAIR}")
+
+
+def test_a_void_decision_says_what_the_repair_takes(cli: Cli, repairer: Repairer) -> None:
+    repairer.status, repairer.why = "void", "a repair that is proposed does not take return-after-tests"
+    err = cli("repairs", "return", REPAIR, "--revision", "2").err
+    assert f"void: return {REPAIR} revision 2 (a repair that is proposed does not take return)" in err
+    assert "It is proposed and takes approve, dismiss, hold." in err
+
+
+def test_an_approval_that_is_not_taken_says_what_it_waits_for(cli: Cli, repairer: Repairer, fleet: Store) -> None:
+    repairer.status = None
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).waiting_for = "cluster east is frozen"
+    err = cli(*APPROVE, "--revision", "2", "--timeout", "1s").err
+    assert "It waits: cluster east is frozen." in err
+
+
+def test_a_dismissal_says_that_the_node_takes_work_again(cli: Cli) -> None:
+    done = cli("repairs", "dismiss", REPAIR, "--revision", "2", "--reason", "known")
+    assert "it takes new work again" in done.err
+
+
+def test_a_timeline_is_told_in_words(cli: Cli, fleet: Store) -> None:
+    keep(fleet, an_event(1), an_event(2, event="approved", to_state="approved", text="approved"))
+    keep(fleet, an_event(3, event="revised", data={"revision": 2}))
+    out = cli("repairs", "show", REPAIR).out
+    assert ("Z  proposed  by" in out, "approved: approved" in out, "revised to revision 2" in out) == (
+        True,
+        False,
+        True,
+    )
+
+
+def test_stamps_are_told_in_the_order_of_a_repair(cli: Cli, fleet: Store) -> None:
+    at = "2026-11-30T14:00:00+00:00"
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).stamps = {"returned": at, "approved": at, "detected": at}
+    shown = cli("repairs", "show", REPAIR).out
+    assert shown.index("detected:") < shown.index("approved:") < shown.index("returned:")
+
+
+@pytest.mark.parametrize(
+    ("subject", "said"), [("nope", True), ("east", False), (REPAIR, False), ("east/gpu-07", False)]
+)
+def test_an_audit_of_something_unknown_says_so(cli: Cli, subject: str, said: bool) -> None:
+    done = cli("audit", "list", "--subject", subject)
+    assert (done.code, f"no repair, node or cluster {subject!r}" in done.err) == (0, said)
 
 
 def test_a_dismissal_carries_reason_and_snooze(cli: Cli, fleet: Store) -> None:
@@ -187,12 +240,12 @@ def read(terminal: int) -> bytes:
 def test_without_a_revision_the_proposal_is_shown_and_asked_about(socket: Path, fleet: Store) -> None:
     code, shown = on_terminal(socket, *APPROVE, answer="y\n")
     assert (code, decisions(fleet)[0].revision) == (0, 2)
-    assert f"Decide on revision 2 of {REPAIR}?" in shown
+    assert f"Approve (reboot) on east/gpu-07: revision 2 of {REPAIR}?" in shown
 
 
 def test_saying_no_decides_nothing(socket: Path, fleet: Store) -> None:
-    code, _ = on_terminal(socket, *APPROVE, answer="n\n")
-    assert (code, decisions(fleet)) == (130, [])
+    code, shown = on_terminal(socket, *APPROVE, answer="n\n")
+    assert (code, decisions(fleet), "Nothing was decided." in shown) == (1, [], True)
 
 
 @pytest.mark.parametrize(("variable", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])

@@ -39,3 +39,12 @@ async def test_what_is_not_there_cannot_be_broken(
     lab: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...], code: int
 ) -> None:
     assert (await lab_command(lab, capfd, "break", *words)).code == code
+
+
+async def test_a_node_may_be_named_with_its_cluster(lab: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    broken = await lab_command(lab, capfd, "break", "sim/node-02", "xid-79", "-o", "name")
+    assert (broken.code, broken.out) == (0, "node-02\n")
+
+
+async def test_an_unknown_node_of_the_lab_leads_to_its_status(lab: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert "Next: daytwo lab status" in (await lab_command(lab, capfd, "break", "node-99", "xid-79")).err

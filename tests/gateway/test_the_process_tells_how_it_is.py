@@ -81,6 +81,24 @@ def test_a_wrong_setting_is_named(tmp_path: Path, name: str, found: str) -> None
         serve(settings.load(environ), environ)
 
 
+@pytest.mark.parametrize("missing", ["CERT", "KEY"])
+def test_https_without_a_certificate_is_refused_at_once(tmp_path: Path, missing: str) -> None:
+    file = tmp_path / "pem"
+    file.touch()
+    environ = {"DAYTWO_STATE_DIR": str(tmp_path), "DAYTWO_GATEWAY_URL": "https://127.0.0.1:8460"}
+    environ |= {f"DAYTWO_GATEWAY_TLS_{what}": str(file) for what in {"CERT", "KEY"} - {missing}}
+    with pytest.raises(BadInput, match=f"DAYTWO_GATEWAY_TLS_{missing}: found nothing, .*; allowed is a PEM file"):
+        serve(settings.load(environ), environ)
+
+
+def test_a_certificate_without_https_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "pem"
+    file.touch()
+    environ = {"DAYTWO_STATE_DIR": str(tmp_path), "DAYTWO_GATEWAY_TLS_CERT": str(file)}
+    with pytest.raises(BadInput, match="DAYTWO_GATEWAY_TLS_CERT: found .*, with DAYTWO_GATEWAY_URL=http://"):
+        serve(settings.load(environ), environ)
+
+
 def _answers(url: str) -> bool:
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:

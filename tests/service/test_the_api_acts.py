@@ -62,7 +62,7 @@ def test_an_error_carries_its_type_and_exit_code(
 def test_bad_input_names_the_field_what_was_found_and_what_is_allowed(client: httpx.Client) -> None:
     body = client.post("/v1/decisions", json=a_request(kind="nod")).json()
     assert body["field"] == "kind"
-    assert body["error"].startswith("kind: found 'nod'; input should be 'approve', ")
+    assert body["error"].startswith("kind: found 'nod'; allowed is 'approve', ")
 
 
 def test_a_body_that_is_not_json_is_bad_input(client: httpx.Client) -> None:
@@ -173,6 +173,20 @@ def test_a_cluster_is_declared_and_audited(owned: httpx.Client) -> None:
     )
     assert (applied.status_code, sum(applied.json()["nodes"].values())) == (200, 3)
     assert owned.get("/v1/audit").json()["items"][0]["act"] == "apply-cluster"
+
+
+def test_a_cluster_that_is_not_declared_leaves_no_audit_row(fleet: Store, owned: httpx.Client) -> None:
+    taken = a_definition("north", groups=[{"nodes": ["gpu-07"]}]).model_dump(mode="json")
+    refused = owned.post("/v1/clusters", json=taken)
+    assert (refused.status_code, owned.get("/v1/audit").json()["items"]) == (422, [])
+
+
+@pytest.mark.parametrize(("kind", "says"), [("slurm", "which cannot change"), ("kubernetes", "slurm or simulated")])
+def test_a_cluster_keeps_its_kind(owned: httpx.Client, kind: str, says: str) -> None:
+    body = a_definition().model_dump(mode="json") | {"kind": kind}
+    answer = owned.post("/v1/clusters", json=body)
+    assert (answer.status_code, owned.get("/v1/audit").json()["items"]) == (422, [])
+    assert says in answer.json()["error"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")

@@ -32,7 +32,13 @@ def block(text: str) -> None:
 def event(found: dict[str, Any]) -> None:
     """One line of a repair's timeline, in local time."""
     at = datetime.fromisoformat(found["at"]).astimezone()
-    line(f"{at:%H:%M:%S}.{at.microsecond // 100_000}    {found['to_state']:<12} {found['text'] or found['event']}")
+    line(f"{at:%H:%M:%S}.{at.microsecond // 100_000}    {found['to_state']:<12} {_said(found)}")
+
+
+def _said(found: dict[str, Any]) -> str:
+    """What the event adds to the state that it leads to."""
+    text = str(found["text"] or found["event"])
+    return f"by {found['actor']}" if text == found["to_state"] else text
 
 
 def stamps(found: dict[str, datetime]) -> list[tuple[str, ...]]:

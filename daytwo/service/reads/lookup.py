@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from enum import StrEnum
 
 from sqlmodel import Session, select
 
 from daytwo.domain.errors import BadInput, NotFound
+from daytwo.faults.catalogue import UnknownFault, catalogue
+from daytwo.faults.model import Fault
 from daytwo.store.tables import ClusterRow, NodeRow, RepairRow
 
 
@@ -37,6 +40,16 @@ def find_cluster(session: Session, name: str) -> ClusterRow:
     if row is None:
         raise NotFound(f"there is no cluster {name!r}")
     return row
+
+
+def find_fault(fault_id: str) -> Fault:
+    """The entry of the catalogue. Raises `NotFound`, with what was probably meant."""
+    try:
+        return catalogue().get(fault_id)
+    except UnknownFault as unknown:
+        near = get_close_matches(fault_id, [fault.id for fault in catalogue().all()], n=1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise NotFound(f"there is no fault {fault_id!r}{meant}") from unknown
 
 
 def known_words(states: tuple[str, ...], allowed: Iterable[StrEnum | str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 
 from daytwo.domain.vocabulary import Finding, FindingStatus, NodeState
 from daytwo.service.models import NodeDetail, NodeSummary, NodeTransition, Page, RepairSummary
-from daytwo.service.reads.lookup import find_cluster, find_node, known_words, node_key
+from daytwo.service.reads.lookup import find_cluster, find_fault, find_node, known_words, node_key
 from daytwo.service.reads.paging import MOST, Filter, page, row_number, view
 from daytwo.service.reads.repairs import summary
 from daytwo.store.tables import FindingRow, NodeRow, NodeTransitionRow, RepairRow
@@ -55,7 +55,7 @@ def node(session: Session, name: str) -> NodeDetail:
 
 
 def findings(session: Session, wanted: Filter) -> Page[Finding]:
-    """Findings, newest first; `states` are `firing` and `cleared`. Raises as `find_node`."""
+    """Findings, newest first; `states` are `firing` and `cleared`. Raises as `find_node` and `find_fault`."""
     found = select(FindingRow).order_by(col(FindingRow.id).desc()).limit(wanted.limit + 1)
     states = (FindingStatus.FIRING.value,) if wanted.active_only else wanted.states
     conditions: list[ColumnElement[bool]] = []
@@ -64,7 +64,7 @@ def findings(session: Session, wanted: Filter) -> Page[Finding]:
     if wanted.cluster:
         conditions.append(col(FindingRow.cluster) == find_cluster(session, wanted.cluster).name)
     if wanted.fault:
-        conditions.append(col(FindingRow.fault) == wanted.fault)
+        conditions.append(col(FindingRow.fault) == find_fault(wanted.fault).id)
     if wanted.node:
         conditions += _of_node(find_node(session, wanted.node))
     if wanted.after:

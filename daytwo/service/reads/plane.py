@@ -8,9 +8,8 @@ from datetime import datetime
 
 from sqlmodel import Session, col, func, select
 
-from daytwo.domain.errors import NotFound
 from daytwo.domain.vocabulary import DecisionStatus, FindingStatus, NodeState
-from daytwo.faults.catalogue import UnknownFault, catalogue
+from daytwo.faults.catalogue import catalogue
 from daytwo.service.models import (
     AuditVerdict,
     AuditView,
@@ -21,7 +20,7 @@ from daytwo.service.models import (
     Page,
     Status,
 )
-from daytwo.service.reads.lookup import find_cluster
+from daytwo.service.reads.lookup import find_cluster, find_fault
 from daytwo.service.reads.paging import Filter, page, row_number, view
 from daytwo.store import audit
 from daytwo.store.tables import AuditRow, ClusterRow, DecisionRow, FindingRow, FreezeRow, LeaseRow, NodeRow, RepairRow
@@ -85,10 +84,7 @@ def faults() -> Page[FaultView]:
 
 def fault(fault_id: str) -> FaultView:
     """One entry; an Xid without an entry of its own shows as an unknown code. Raises `NotFound`."""
-    try:
-        return view(FaultView, catalogue().get(fault_id))
-    except UnknownFault as unknown:
-        raise NotFound(f"there is no fault {fault_id!r}") from unknown
+    return view(FaultView, find_fault(fault_id))
 
 
 def audit_rows(session: Session, wanted: Filter) -> Page[AuditView]:
