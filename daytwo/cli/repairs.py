@@ -13,7 +13,7 @@ TABLE = {
     "show": (f"{_READ}:show", "Show the proposal and what happened so far."),
     "watch": (f"{_READ}:watch", "Follow a repair to its end."),
     "approve": (f"{_DECIDE}:approve", "Approve a repair, and wait until that is accepted."),
-    "dismiss": (f"{_DECIDE}:dismiss", "Dismiss a repair: nothing is done to the node."),
+    "dismiss": (f"{_DECIDE}:dismiss", "Dismiss a repair: nothing is done to the node, and it takes new work again."),
     "hold": (f"{_DECIDE}:hold", "Stop a repair where it is, until it is released."),
     "release": (f"{_DECIDE}:release", "Let a held repair go on."),
     "retry": (f"{_DECIDE}:retry", "Needs help: act again, the same way or another."),

@@ -95,7 +95,7 @@ def test_a_certificate_without_https_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "pem"
     file.touch()
     environ = {"DAYTWO_STATE_DIR": str(tmp_path), "DAYTWO_GATEWAY_TLS_CERT": str(file)}
-    with pytest.raises(BadInput, match="DAYTWO_GATEWAY_TLS_CERT: found .*, with DAYTWO_GATEWAY_URL=http://"):
+    with pytest.raises(BadInput, match=r"DAYTWO_GATEWAY_TLS_CERT: found .*, with DAYTWO_GATEWAY_URL=http://"):
         serve(settings.load(environ), environ)
 
 
