@@ -14,6 +14,7 @@ from activities.two_persons import SECOND, waits_for
 from activities.world import World
 from daytwo import repairs
 from daytwo.adapters import Cluster
+from daytwo.domain.asked import ASKED, Asked, chosen
 from daytwo.domain.cases import cases_of, clears_by_reading
 from daytwo.domain.errors import TryAgain
 from daytwo.domain.exchange import AssessInput, Assessment
@@ -25,7 +26,7 @@ from daytwo.domain.triage import Propose, Verdict, triage
 from daytwo.domain.vocabulary import Action, FindingStatus, State, Workload
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.situations import load_situation, node_row
-from daytwo.store.tables import FindingRow
+from daytwo.store.tables import FindingRow, RepairRow
 
 BOOT_SLACK: Final = timedelta(seconds=2)
 """Slurm's boot time moves by a second while slurmd starts (slurm-lab.md, trap 10)."""
@@ -95,7 +96,17 @@ def _look(session: Session, arg: AssessInput, cluster: Cluster, answer: Answer, 
     )
     mine = (FindingRow.cluster == node.cluster, FindingRow.node == node.name)
     last = max(session.exec(select(FindingRow.last_observation).where(*mine)).all(), default=0)
-    return Seen(situation, triage(situation, cluster.definition.policy, catalogue(), now), last)
+    verdict = triage(situation, cluster.definition.policy, catalogue(), now)
+    return Seen(situation, chosen(verdict, _asked(session, arg), disturbed=arg.disturbed), last)
+
+
+def _asked(session: Session, arg: AssessInput) -> Asked | None:
+    """The wish of a person that this repair is about; `None` for a repair of faults."""
+    row = session.get(RepairRow, arg.ref.repair_id)
+    if row is None or row.action is None or (arg.proposal is not None and arg.proposal.fault != ASKED):
+        return None
+    action = arg.proposal.action if arg.proposal else Action(row.action)
+    return Asked(action=action, by=row.opened_by, why=row.why, at=row.opened_at)
 
 
 def _answer(arg: AssessInput, seen: Seen, policy: Policy, now: datetime) -> Assessment:

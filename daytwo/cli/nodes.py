@@ -46,6 +46,24 @@ def show_node(node: str, form: str) -> None:
     output.show_one(found, form, as_text, full_name(found))
 
 
+@nodes.command("repair")
+@click.argument("node")
+@click.option("--action", metavar="ACTION", required=True, help="What should be done: reboot, verify, inspect, …")
+@options.reason(required=True)
+@options.output
+def repair(node: str, action: str, reason: str, form: str) -> None:
+    """Ask for a repair of a node that nobody found faulty. It is proposed, and needs approval like any other."""
+    with connect() as service:
+        opened = service.post("/v1/repairs", {"node": node, "action": action, "reason": reason})
+    output.show_one(opened, form, lambda found: f"{found['id']}  {action} of {full_name_of(found)}", opened["id"])
+    output.note(f"Next: daytwo repairs show {opened['id']}")
+
+
+def full_name_of(repair: Item) -> str:
+    """`cluster/node` of a repair."""
+    return f"{cell(repair['cluster'])}/{cell(repair['node'])}"
+
+
 @nodes.command("token")
 @click.argument("node")
 @click.option("--revoke", is_flag=True, help="Issue none: make every token of the node worthless at once.")

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.vocabulary import Decision, Frozen
-from daytwo.service import administration, credentials, freezes, models
+from daytwo.service import administration, asking, credentials, freezes, models
 from daytwo.service.decisions import DecisionRequest, decide
 from daytwo.service.plane import AskerDep, PlaneDep
 
@@ -34,6 +34,12 @@ async def make_decision(plane: PlaneDep, asker: AskerDep, request: DecisionReque
     decision = await asyncio.to_thread(decide, plane.store, asker, request, plane.clock())
     plane.deliver_soon(decision.id)
     return decision
+
+
+@router.post("/repairs", tags=["repairs"], status_code=201)
+def ask_repair(plane: PlaneDep, asker: AskerDep, request: asking.RepairRequest) -> models.RepairSummary:
+    """Open a repair of a node; what is done to it needs approval like any other."""
+    return asking.ask(plane.store, asker, request, plane.clock())
 
 
 @router.post("/freezes", tags=["plane"], status_code=201)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import pty
 import subprocess
@@ -11,13 +12,15 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
+from daytwo.domain.policy import Person
 from daytwo.store.engine import Store
-from daytwo.store.tables import DecisionRow, RepairRow
+from daytwo.store.tables import ClusterRow, DecisionRow, RepairRow
 from tests.cli.conftest import Cli
-from tests.rows import REPAIR, a_repair, an_event, keep
+from tests.rows import REPAIR, a_definition, a_node, a_policy, a_repair, an_event, keep
 from tests.serving import Repairer
 
 ROOT = Path(__file__).parents[2]
+ME = f"cli:{getpass.getuser()}"
 APPROVE = ("repairs", "approve", REPAIR)
 
 
@@ -252,3 +255,17 @@ def test_saying_no_decides_nothing(socket: Path, fleet: Store) -> None:
 def test_colour_is_for_terminals_that_want_it(socket: Path, variable: dict[str, str], coloured: bool) -> None:
     _, shown = on_terminal(socket, "nodes", "list", **variable)
     assert ("\x1b[" in shown, "✔ healthy" in shown) == (coloured, True)
+
+
+def test_a_person_asks_for_a_repair_and_is_told_where_it_is(cli: Cli, fleet: Store) -> None:
+    definition = a_definition(policy=a_policy(people=(Person(name="me", roles=("lead",), identities=(ME,)),)))
+    with fleet.write() as session:
+        session.get_one(ClusterRow, "east").definition = definition.model_dump(mode="json")
+        session.add(a_node("gpu-08"))
+    done = cli("nodes", "repair", "gpu-08", "--action", "reboot", "--reason", "new firmware")
+    assert (done.code, done.out.partition("  ")[2]) == (0, "reboot of east/gpu-08\n")
+    assert "Next: daytwo repairs show r-" in done.err
+
+
+def test_a_repair_that_is_asked_for_needs_a_reason(cli: Cli) -> None:
+    assert cli("nodes", "repair", "gpu-07", "--action", "reboot").code == 2
