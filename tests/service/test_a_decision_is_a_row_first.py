@@ -88,9 +88,11 @@ def test_an_unknown_repair_is_not_found(fleet: Store) -> None:
         approve(fleet, repair_id="r-nowhere")
 
 
-@pytest.mark.parametrize("revision", [1, 3])
-def test_another_revision_is_stale_and_says_what_stands_now(fleet: Store, revision: int) -> None:
-    with pytest.raises(Stale, match="at revision 2, proposed, asks for reboot"):
+@pytest.mark.parametrize(("revision", "error"), [(1, Stale), (3, NotFound)])
+def test_another_revision_is_refused_and_says_what_stands_now(
+    fleet: Store, revision: int, error: type[Exception]
+) -> None:
+    with pytest.raises(error, match="at revision 2, proposed, asks for reboot"):
         approve(fleet, revision=revision)
     assert rows(fleet) == []
 
