@@ -73,7 +73,7 @@ def up(lab_socket: Path | None, options: tuple[str, ...]) -> None:
 @click.option("--never-comes-back", is_flag=True, help="The node does not return from its next boot.")
 @click.option("--comes-back-without-gpu", is_flag=True, help="The GPU is missing after the next boot.")
 @click.option(
-    "--returns-after", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Relapse after the cure."
+    "--returns-after", type=options.Number(min=0, min_open=True), metavar="SECONDS", help="Relapse after the cure."
 )
 @click.option("--reason", metavar="TEXT", help="For drains: the reason.")
 @click.option("--by", metavar="USER", help="For drains: who.")

@@ -44,6 +44,18 @@ class Whole(click.IntRange):
             self.fail(f"found {value!r}; allowed is a whole number from {self.min or 0}{upper}", param, ctx)
 
 
+class Number(click.FloatRange):
+    """A number from `min`, or above it if `min_open`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the text; a usage error says what is allowed."""
+        try:
+            return float(super().convert(value, param, ctx))
+        except click.BadParameter:
+            edge = "above" if self.min_open else "from"
+            self.fail(f"found {value!r}; allowed is a number {edge} {self.min or 0:g}", param, ctx)
+
+
 class Reason(click.ParamType[str]):
     """A sentence that says why."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from daytwo.cli.options import Whole
+from daytwo.cli.options import Number, Whole
 
 _OPTIONS = (
     click.option(
@@ -20,13 +20,15 @@ _OPTIONS = (
     ),
     click.option(
         "--speed",
-        type=click.FloatRange(min=1),
+        type=Number(min=1),
         default=1.0,
         show_default=True,
         help="How many times faster than real the simulated nodes live.",
     ),
-    click.option("--temporal-port", type=int, default=7233, show_default=True, help="Port of the Temporal server."),
-    click.option("--ui-port", type=int, default=8233, show_default=True, help="Port of the Temporal UI."),
+    click.option(
+        "--temporal-port", type=Whole(1, 65535), default=7233, show_default=True, help="Port of the Temporal server."
+    ),
+    click.option("--ui-port", type=Whole(1, 65535), default=8233, show_default=True, help="Port of the Temporal UI."),
     click.option("--any-port", is_flag=True, help="Take another free port where one is in use, instead of failing."),
 )
 

@@ -137,6 +137,19 @@ def test_wrong_usage_is_what_why_and_next(alone: Cli) -> None:
     assert "allowed is a whole number from 1 to 1000" in lines[0]
 
 
+@pytest.mark.parametrize(
+    ("option", "allowed"),
+    [
+        ("--speed", "a number from 1"),
+        ("--ui-port", "a whole number from 1 to 65535"),
+        ("--lab", "a whole number from 1 to 2000"),
+    ],
+)
+def test_a_number_that_is_none_is_told_in_plain_words(alone: Cli, option: str, allowed: str) -> None:
+    done = alone("up", option, "fast")
+    assert (done.code, f"found 'fast'; allowed is {allowed}" in done.err) == (2, True)
+
+
 def test_the_help_of_the_agent_lists_its_options(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         agent.parse(["--help"], {})

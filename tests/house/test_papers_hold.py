@@ -32,7 +32,7 @@ def test_make_targets_in_papers_exist(paper: Path) -> None:
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_tests_named_in_papers_exist(paper: Path) -> None:
-    assert [name for name in re.findall(r"ARGS=(tests/[\w/]+)", code_of(paper)) if not (ROOT / name).exists()] == []
+    assert [name for name in re.findall(r"ARGS=(tests/[\w/.]*\w)", code_of(paper)) if not (ROOT / name).exists()] == []
 
 
 def test_files_named_in_the_readme_exist() -> None:
