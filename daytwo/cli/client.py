@@ -17,6 +17,7 @@ ANSWER_SECONDS = 20.0
 NEXT = {
     "/v1/repairs": "daytwo repairs list",
     "/v1/nodes": "daytwo nodes list",
+    "/v1/node-": "daytwo nodes list",
     "/v1/tokens": "daytwo nodes list",
     "/v1/revocations": "daytwo nodes list",
     "/v1/policy": "daytwo faults list",

@@ -64,6 +64,30 @@ def full_name_of(repair: Item) -> str:
     return f"{cell(repair['cluster'])}/{cell(repair['node'])}"
 
 
+@nodes.command("hold")
+@click.argument("node")
+@options.reason(required=True)
+@options.output
+def hold(node: str, reason: str, form: str) -> None:
+    """Open no repair on a node, and hold the one that is open. What has begun to act goes on."""
+    _hold("/v1/node-holds", "is held", node, reason, form=form)
+
+
+@nodes.command("release")
+@click.argument("node")
+@options.reason(required=True)
+@options.output
+def release(node: str, reason: str, form: str) -> None:
+    """End the hold of a node, and of the repair that it held. It is looked at again."""
+    _hold("/v1/node-releases", "is released", node, reason, form=form)
+
+
+def _hold(path: str, done: str, node: str, reason: str, *, form: str) -> None:
+    with connect() as service:
+        found = service.post(path, {"node": node, "reason": reason})
+    output.show_one(found, form, lambda held: f"{full_name_of(held)} {done}", f"{found['cluster']}/{found['node']}")
+
+
 @nodes.command("token")
 @click.argument("node")
 @click.option("--revoke", is_flag=True, help="Issue none: make every token of the node worthless at once.")

@@ -167,6 +167,7 @@ def _node_look(node: NodeRow, situation: Situation, cluster: Cluster, now: datet
         silent_after_seconds=cluster.definition.policy.timing.silent_after_seconds,
         now=now,
         given_away=given_away(situation),
+        held=situation.held,
     )
 
 

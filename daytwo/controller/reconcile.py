@@ -29,10 +29,12 @@ from daytwo.controller.storms import Storms
 from daytwo.domain.errors import DaytwoError, NotFound
 from daytwo.domain.exchange import Run
 from daytwo.domain.ids import new_id
+from daytwo.domain.repair_states import HELD_FROM
 from daytwo.domain.seams import Notifier
 from daytwo.domain.situation import OpenRepair, Situation
 from daytwo.domain.triage import Propose, Withhold
 from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState
+from daytwo.holds import hold_repair
 from daytwo.intake import CLUSTER_WIDE
 from daytwo.intents import Guard, Ledger
 from daytwo.store.engine import Store
@@ -172,6 +174,8 @@ class Reconciler:
             await self._start(situation, opened.repair_id, verdict.why)
         if looked.contain and not opened.contained:
             await self._contain(cluster, situation, opened.repair_id, verdict.why)
+        if situation.held and opened.state in HELD_FROM:
+            await asyncio.to_thread(self._hold, looked.row, opened.repair_id)
         if looked.digest != looked.told:
             await self._inform(situation, looked.digest)
 
@@ -202,6 +206,13 @@ class Reconciler:
         except IntegrityError:
             return None  # somebody opened one a moment ago: the next look sees it
         return repair_id
+
+    def _hold(self, node: NodeRow, repair_id: str) -> None:
+        """The open repair of a held node is held as well, unless that was decided already."""
+        with self._store.write() as session:
+            self._guard(session)
+            repair = session.get_one(RepairRow, repair_id, with_for_update=True)
+            hold_repair(session, node, repair, self._now())
 
     async def _start(self, situation: Situation, repair_id: str, why: str) -> None:
         run = Run(repair_id=repair_id, cluster=situation.cluster, node=situation.node)

@@ -38,6 +38,7 @@ class NodeLook(Frozen):
     silent_after_seconds: float
     now: datetime
     expects_agent: bool = True
+    held: str = ""
     given_away: str = ""
 
 
@@ -119,6 +120,7 @@ N = NodeState
 TABLE: Final = (
     Row(N.BOOTING, "its repair is acting, verifying or rejoining", _in(FROM_THE_BOOT_ON), _repair),
     Row(N.UNHEALTHY, "its repair needs help", _is(State.NEEDS_HELP), _repair),
+    Row(N.PAUSED, "a person holds it", lambda look: bool(look.held), lambda look: look.held),
     Row(N.PAUSED, "its repair is held by a person", _is(State.HELD), _repair),
     Row(
         N.PAUSED,

@@ -67,7 +67,8 @@ class DomainTrouble(Frozen):
 class Situation(Frozen):
     """One node, now. `facts` is `None` when the scheduler could not be read: unknown, never healthy.
 
-    `able` are the actions that the cluster's drivers can carry out; `None` is all of them.
+    `able` are the actions that the cluster's drivers can carry out; `None` is all of them. `held` says who holds the
+    node, and why.
     """
 
     cluster: str
@@ -89,3 +90,4 @@ class Situation(Frozen):
     policy_revision: int
     survives_reboot: dict[str, bool]
     able: frozenset[Action] | None = None
+    held: str = ""

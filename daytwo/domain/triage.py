@@ -73,7 +73,7 @@ class Withhold(Frozen):
     """
 
     kind: Literal["withhold"] = "withhold"
-    cause: Literal["planned", "retired", "snoozed", "noted", "common-cause"]
+    cause: Literal["held", "planned", "retired", "snoozed", "noted", "common-cause"]
     why: str
     rules: tuple[str, ...] = ()
     look_again_at: datetime | None = None
@@ -130,6 +130,9 @@ class _Judge:
 
     def withheld(self, ripe: Sequence[Case]) -> Withhold | None:
         """The reason not to ask about any of these cases now, if there is one."""
+        if self.situation.held and self.situation.open_repair is None:
+            rules = ("a person holds the node",)
+            return Withhold(cause="held", why=self.situation.held, rules=rules, faults=_ids(ripe))
         if retired := given_away(self.situation):
             rules = ("a removed node waits for its replacement",)
             return Withhold(cause="retired", why=retired, rules=rules, faults=_ids(ripe))

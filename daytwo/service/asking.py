@@ -48,6 +48,8 @@ def _ask(session: Session, asker: Identity, request: RepairRequest, now: datetim
     node = reads.find_node(session, request.node)
     cluster = reads.find_cluster(session, node.cluster)
     check_role(asker, cluster)
+    if node.held_by is not None:
+        raise Stale(f"{node.name} is held by {node.held_by}: {node.held_reason}")
     if standing := open_repair(session, node):
         raise Stale(f"repair {standing.id} is open on {node.name}: {standing.state}")
     row = repairs.open_row(
@@ -74,6 +76,6 @@ def check_role(asker: Identity, cluster: ClusterRow) -> None:
 
 
 def open_repair(session: Session, node: NodeRow) -> RepairRow | None:
-    """The repair that is open on a node."""
+    """The repair that is open on a node, locked: no act of it passes its last look meanwhile."""
     key = f"{node.cluster}/{node.name}"
-    return session.exec(select(RepairRow).where(RepairRow.open_key == key)).first()
+    return session.exec(select(RepairRow).where(RepairRow.open_key == key).with_for_update()).first()

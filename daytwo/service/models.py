@@ -249,6 +249,15 @@ class Status(Frozen):
     loops: tuple[LoopView, ...]
 
 
+class NodeHeld(Frozen):
+    """A node and who holds it; `decision` is what was decided on its open repair."""
+
+    cluster: str
+    node: str
+    held_by: str | None
+    decision: str | None
+
+
 class TokensRevoked(Frozen):
     """A node's credentials are gone; `revoked` is how many were good."""
 

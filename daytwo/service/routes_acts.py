@@ -8,9 +8,9 @@ from fastapi import APIRouter
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.vocabulary import Decision, Frozen
-from daytwo.service import administration, asking, credentials, freezes, models
+from daytwo.service import administration, asking, credentials, freezes, holding, models
 from daytwo.service.decisions import DecisionRequest, decide
-from daytwo.service.plane import AskerDep, PlaneDep
+from daytwo.service.plane import AskerDep, Plane, PlaneDep
 
 router = APIRouter()
 
@@ -40,6 +40,24 @@ async def make_decision(plane: PlaneDep, asker: AskerDep, request: DecisionReque
 def ask_repair(plane: PlaneDep, asker: AskerDep, request: asking.RepairRequest) -> models.RepairSummary:
     """Open a repair of a node; what is done to it needs approval like any other."""
     return asking.ask(plane.store, asker, request, plane.clock())
+
+
+@router.post("/node-holds", tags=["nodes"], status_code=201)
+async def hold_node(plane: PlaneDep, asker: AskerDep, request: holding.HoldRequest) -> models.NodeHeld:
+    """Open no repair on a node, and hold the one that is open."""
+    return _told(plane, await asyncio.to_thread(holding.hold, plane.store, asker, request, plane.clock()))
+
+
+@router.post("/node-releases", tags=["nodes"])
+async def release_node(plane: PlaneDep, asker: AskerDep, request: holding.HoldRequest) -> models.NodeHeld:
+    """End the hold of a node."""
+    return _told(plane, await asyncio.to_thread(holding.release, plane.store, asker, request, plane.clock()))
+
+
+def _told(plane: Plane, held: models.NodeHeld) -> models.NodeHeld:
+    if held.decision:
+        plane.deliver_soon(held.decision)
+    return held
 
 
 @router.post("/freezes", tags=["plane"], status_code=201)

@@ -121,6 +121,7 @@ def situation_of(
         policy_revision=policy_revision,
         survives_reboot=around.survives_reboot.get(node.name, {}),
         able=able,
+        held=f"held by {node.held_by}: {node.held_reason}" if node.held_by else "",
     )
 
 

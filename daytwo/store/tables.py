@@ -92,6 +92,9 @@ class NodeRow(SQLModel, table=True):
     checks_digest: str | None = None
     facts: dict[str, Any] | None = Field(default=None, sa_column=Column(JSON, nullable=True))
     facts_at: datetime | None = _at(nullable=True)
+    held_by: str | None = None
+    held_reason: str = ""
+    held_at: datetime | None = _at(nullable=True)
 
 
 class NodeTransitionRow(SQLModel, table=True):

@@ -39,6 +39,8 @@ CASES = [
     ({"repair_state": State.ACTING, "last_heard_at": NOW - timedelta(hours=1)}, N.BOOTING),
     ({"repair_state": State.NEEDS_HELP}, N.UNHEALTHY),
     ({"repair_state": State.HELD}, N.PAUSED),
+    ({"repair_state": State.PROPOSED, "held": "held by cli:ann: bench"}, N.PAUSED),
+    ({"repair_state": State.ACTING, "held": "held by cli:ann: bench"}, N.BOOTING),
     ({"given_away": "removed with r-1", "facts": OURS, "firing": ("xid-79",)}, N.PAUSED),
     ({"facts": PERSON}, N.PAUSED),
     ({"facts": PERSON, "firing": ("xid-79",)}, N.PAUSED),

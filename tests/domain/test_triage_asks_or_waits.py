@@ -165,3 +165,9 @@ def test_a_node_that_was_given_away_is_asked_nothing_more_while_its_marks_stand(
 
 def test_a_removed_node_that_somebody_put_back_is_judged_again() -> None:
     assert isinstance(judge(a_situation(a_finding("xid-79"), history=(REMOVED,), facts=node_facts())), Propose)
+
+
+def test_a_held_node_is_not_asked_about_and_not_contained() -> None:
+    verdict = triage(a_situation(a_finding("xid-79"), held="held by cli:ann: bench"), Policy(), catalogue(), NOW)
+    assert isinstance(verdict, Withhold)
+    assert (verdict.cause, verdict.contain, verdict.why) == ("held", False, "held by cli:ann: bench")

@@ -274,6 +274,9 @@ def upgrade() -> None:
         sa.Column("checks_digest", sa.String(), nullable=True),
         sa.Column("facts", sa.JSON(), nullable=True),
         sa.Column("facts_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("held_by", sa.String(), nullable=True),
+        sa.Column("held_reason", sa.String(), nullable=False),
+        sa.Column("held_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("cluster", "name"),
     )
     op.create_table(
