@@ -61,9 +61,9 @@ policy:
 What holds for a fault is looked for in this order: its own rule (`policy.faults`), the rule of its class
 (`policy.classes`), `policy.default`, the catalogue. Each proposal names the rule that its action comes from.
 
-"Source: operations 3", "faults 1" and "design 5" name sections of reviews of public operators' practice and of the design
-that daytwo was built from. Those papers are not in this repository: take such a value as a reasoned judgement that your
-site may overrule.
+"Source: operations 3", "faults 1" and "design 5" name sections of reviews of public operators' practice and of the
+design that daytwo was built from. Those papers are not in this repository: take such a value as a reasoned judgement
+that your site may overrule.
 
 This page is made from the models: `python -m daytwo.domain.reference policy`.
 """
