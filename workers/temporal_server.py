@@ -24,6 +24,8 @@ _DYNAMIC_CONFIG: Final = (
     "history.transferProcessorMaxPollRPS=2000",
     "history.timerProcessorMaxPollRPS=2000",
     "history.visibilityProcessorMaxPollRPS=2000",
+    # Else a timer or a retry of less than a second waits up to one: it reads its timers that far ahead.
+    'history.timerProcessorMaxTimeShift="1ms"',
     # Four partitions are for many workers; each costs memory and polls.
     "matching.numTaskqueueReadPartitions=1",
     "matching.numTaskqueueWritePartitions=1",

@@ -96,9 +96,7 @@ class NodeRepair(RepairRun):
     # ---- one turn
 
     async def _claim(self) -> bool:
-        if self._run.state is State.PROPOSED:
-            self._looking = self._look()  # it only reads, so it need not wait for the claim
-        claimed = await self._call(do.CLAIM, self._run.ref)
+        claimed = await self._call_here(do.CLAIM, self._run.ref)
         self._run.claimed = claimed.owned
         self._run.since = workflow.now()
         if not claimed.owned:

@@ -46,7 +46,6 @@ class RepairRun:
         self._nudged = False
         self._cancel_heeded = False
         self._verdict: x.Verdict | None = None
-        self._looking: workflow.ActivityHandle[x.Assessment] | None = None
         self._text = ""
 
     # ---- hearing
@@ -117,6 +116,17 @@ class RepairRun:
     async def _call(self, what: Signature[I, O], arg: I) -> O:
         return await self._start(what, arg)
 
+    async def _call_here(self, what: Signature[I, O], arg: I) -> O:
+        """Call within the task that is under way: for a short write that nothing may come before."""
+        done: O = await workflow.execute_local_activity(
+            what.name,
+            arg,
+            result_type=what.result,
+            start_to_close_timeout=what.options.attempt,
+            retry_policy=what.options.retry,
+        )
+        return done
+
     async def _poll(self, what: Signature[I, O], arg: I) -> O:
         """Await a condition by retried short tries, and hear people meanwhile.
 
@@ -150,12 +160,8 @@ class RepairRun:
         return handle
 
     async def _assess(self) -> x.Assessment:
-        looking, self._looking = self._looking or self._look(), None
-        return await looking
-
-    def _look(self) -> workflow.ActivityHandle[x.Assessment]:
         self._nudged = False  # what comes from here on may be newer than what the look sees
-        return self._start(do.ASSESS, inputs.assess(self._run))
+        return await self._call(do.ASSESS, inputs.assess(self._run))
 
     async def _authorise(self, decision_id: str) -> x.Verdict:
         return await self._call(do.AUTHORISE, inputs.authorise(self._run, decision_id))

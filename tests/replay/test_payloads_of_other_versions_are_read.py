@@ -49,6 +49,9 @@ def rewritten(recorded: WorkflowHistory, how: Callable[[Any], Any]) -> WorkflowH
         done = event.activity_task_completed_event_attributes
         for payload in done.result.payloads:
             _rewrite(payload, RESULTS[asked[done.scheduled_event_id]], how)
+        here = event.marker_recorded_event_attributes.details
+        for payload in here["result"].payloads if "result" in here else ():
+            _rewrite(payload, RESULTS[json.loads(here["data"].payloads[0].data)["activity_type"]], how)
     return WorkflowHistory(recorded.workflow_id, events)
 
 

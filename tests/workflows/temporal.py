@@ -20,6 +20,7 @@ FAST: Final = [
     for setting in (
         "history.transferProcessorMaxPollRPS=2000",
         "history.timerProcessorMaxPollRPS=2000",
+        'history.timerProcessorMaxTimeShift="1ms"',
         "history.visibilityProcessorMaxPollRPS=2000",
         "matching.numTaskqueueReadPartitions=1",
         "matching.numTaskqueueWritePartitions=1",

@@ -60,9 +60,13 @@ async def test_the_next_run_stands_where_the_last_one_stood(plane: Plane) -> Non
     repair = await a_repair_of_short_runs(plane, "xid-119", events_per_run=60)
     before = await announced(plane, repair)
     after = await next_run(plane, repair)
-    changing = {"runs", "note"}
-    assert {k: v for k, v in after.items() if k not in changing} == {
-        k: v for k, v in before.items() if k not in changing
+    assert what_lasts(after) == what_lasts(before)
+
+
+def what_lasts(run: dict[str, Any]) -> dict[str, Any]:
+    """All but the number of the run, the last thing said, and what a fresh look tells of the jobs."""
+    return {name: value for name, value in run.items() if name not in ("runs", "note", "proposal")} | {
+        "asked": (run["proposal"]["revision"], run["proposal"]["action"])
     }
 
 
