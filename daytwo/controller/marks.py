@@ -41,11 +41,14 @@ class Marks:
         self._ledger = ledger
         self._guard = guard
 
-    async def contain(self, cluster: Cluster, node: str, mark: Mark) -> None:
-        """Keep new work off the node; nothing that runs is touched. Raises `TryAgain`, or `Foreign` and its like."""
+    async def contain(self, cluster: Cluster, node: str, mark: Mark, *, again: str = "") -> None:
+        """Keep new work off the node; nothing that runs is touched. Raises `TryAgain`, or `Foreign` and its like.
+
+        `again` names the reason to write once more what stood before.
+        """
         acts = cluster.scheduler.quarantine_acts(cluster.definition.name, node, mark)
         lifted = await asyncio.to_thread(self._times_lifted, mark.repair_id, node)
-        await self._carry_out(acts, f"{mark.repair_id}/{node}/contain-{lifted}")
+        await self._carry_out(acts, f"{mark.repair_id}/{node}/contain-{lifted}{again}")
 
     async def lift(self, cluster: Cluster, node: str, owner: str) -> None:
         """Lift the marks that `owner`, a repair or an incident, has on the node. Raises as `contain` does."""

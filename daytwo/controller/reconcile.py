@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
@@ -21,6 +21,7 @@ from sqlmodel import Session, col, select, update
 from daytwo import repairs
 from daytwo.adapters import Adapters, Cluster
 from daytwo.controller.delivering import Delivering
+from daytwo.controller.gone_marks import GoneMarks
 from daytwo.controller.leases import LeaseLost
 from daytwo.controller.looking import Looked, Looking
 from daytwo.controller.lost_workflows import LostWorkflows
@@ -33,7 +34,7 @@ from daytwo.domain.repair_states import HELD_FROM
 from daytwo.domain.seams import Notifier
 from daytwo.domain.situation import OpenRepair, Situation
 from daytwo.domain.triage import Propose, Withhold
-from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState
+from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
 from daytwo.holds import hold_repair
 from daytwo.intake import CLUSTER_WIDE
 from daytwo.intents import Guard, Ledger
@@ -81,6 +82,7 @@ class Reconciler:
         self._temporal = temporal
         self._looking = Looking(store, now)
         self._marks = Marks(store, ledger, guard)
+        self._gone_marks = GoneMarks(store, self._marks, notifier, guard=guard, now=now)
         self._storms = Storms(store, adapters, ledger, notifier, guard=guard, now=now)
         self._delivering = Delivering(store, TemporalDelivery(store, temporal), longest=sweep)
         self._lost = LostWorkflows(store, temporal, guard)
@@ -159,13 +161,14 @@ class Reconciler:
         if verdict.look_again_at is not None:
             self._again[situation.cluster, situation.node] = verdict.look_again_at
         if looked.orphan is not None:
-            await self._lift(cluster, situation, looked.orphan)
+            lifting = self._marks.lift(cluster, situation.node, looked.orphan)
+            await self._tried(situation, f"the marks of {looked.orphan} are not lifted", lifting)
         if situation.open_repair is not None:
             await self._follow_open(cluster, looked, situation.open_repair)
         elif isinstance(verdict, Propose):
             await self._open(cluster, situation, verdict)
         elif isinstance(verdict, Withhold) and verdict.cause == "common-cause" and verdict.contain:
-            await self._contain_for_incident(cluster, looked)
+            await self._tried(situation, "not contained", self._storms.contain(cluster, looked))
 
     async def _follow_open(self, cluster: Cluster, looked: Looked, opened: OpenRepair) -> None:
         situation, verdict = looked.situation, looked.verdict
@@ -174,6 +177,8 @@ class Reconciler:
             await self._start(situation, opened.repair_id, verdict.why)
         if looked.contain and not opened.contained:
             await self._contain(cluster, situation, opened.repair_id, verdict.why)
+        if opened.contained and opened.state == State.PROPOSED:
+            await self._tried(situation, "its marks cannot be told", self._gone_marks.see(cluster, situation, opened))
         if situation.held and opened.state in HELD_FROM:
             await asyncio.to_thread(self._hold, looked.row, opened.repair_id)
         if looked.digest != looked.told:
@@ -221,36 +226,22 @@ class Reconciler:
             self._again[situation.cluster, situation.node] = self._now() + timedelta(seconds=1)
 
     async def _contain(self, cluster: Cluster, situation: Situation, repair_id: str, why: str) -> None:
-        """Keep new work off the node; nothing that runs is touched. What is not possible yet is tried again."""
+        """Keep new work off the node; nothing that runs is touched."""
+        mark = Mark(repair_id=repair_id, text="contained, " + why)
+        if await self._tried(situation, "not contained", self._marks.contain(cluster, situation.node, mark)):
+            await asyncio.to_thread(self._set_contained, repair_id)
+
+    async def _tried(self, situation: Situation, otherwise: str, doing: Awaitable[None]) -> bool:
+        """True when it was done; what is not possible yet is tried again with the next look."""
         try:
-            await self._marks.contain(cluster, situation.node, Mark(repair_id=repair_id, text="contained, " + why))
+            await doing
         except LeaseLost:
             raise
         except DaytwoError as error:
-            self._try_again(situation, f"not contained: {error}")
-            return
-        await asyncio.to_thread(self._set_contained, repair_id)
-
-    async def _contain_for_incident(self, cluster: Cluster, looked: Looked) -> None:
-        try:
-            await self._storms.contain(cluster, looked)
-        except LeaseLost:
-            raise
-        except DaytwoError as error:
-            self._try_again(looked.situation, f"not contained: {error}")
-
-    async def _lift(self, cluster: Cluster, situation: Situation, owner: str) -> None:
-        """Take marks off that nothing stands behind any more; what is not possible yet is tried again."""
-        try:
-            await self._marks.lift(cluster, situation.node, owner)
-        except LeaseLost:
-            raise
-        except DaytwoError as error:
-            self._try_again(situation, f"the marks of {owner} are not lifted: {error}")
-
-    def _try_again(self, situation: Situation, why: str) -> None:
-        log.warning("%s: %s", situation.node, why)
-        self._again[situation.cluster, situation.node] = self._now() + REOPEN_AFTER
+            log.warning("%s: %s: %s", situation.node, otherwise, error)
+            self._again[situation.cluster, situation.node] = self._now() + REOPEN_AFTER
+            return False
+        return True
 
     def _set_contained(self, repair_id: str) -> None:
         with self._store.write() as session:

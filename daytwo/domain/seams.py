@@ -188,6 +188,9 @@ class Scheduler(Target, Protocol):
     async def node(self, node: str) -> NodeFacts:
         """One node, read now. Raises `NotFound` for a node the scheduler does not know."""
 
+    async def started_at(self) -> datetime:
+        """When its controller was started last. One that was started without its state has lost our marks."""
+
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes, each with all of its nodes."""
 

@@ -60,6 +60,7 @@ class Fleet:
         self.timings = timings
         self.timeline = Timeline()
         self.reservations: dict[str, Reservation] = {}
+        self.controller_started = wall()
         self._rng = random.Random(seed)  # noqa: S311 - a simulation that is the same each time
         self.nodes = {name: make_node(name, gpus=gpus, rng=self._rng, now=wall()) for name in names}
         self.queue = JobQueue(
@@ -91,6 +92,13 @@ class Fleet:
         """True if new work may land on a node."""
         closed = node.drain or node.down or node.reboot_requested or node.reboot_issued or self.reservations_of(node)
         return node.up and not closed
+
+    def restart_controller(self) -> None:
+        """The scheduler starts without its saved state: it knows of no drain and no reservation any more."""
+        self.controller_started = self.wall()
+        self.reservations.clear()
+        for node in self.nodes.values():
+            node.drain = None
 
     # ------------------------------------------------------------------ faults
 

@@ -1,7 +1,8 @@
 """The simulated fleet behind a Unix socket: reads and writes for the adapters, commands for people and tests.
 
-`daytwo.lab.main` runs it. `/nodes`, `/jobs` and `/machines` are the scheduler and the BMCs; `POST /acts` writes.
-`/break`, `/heal`, `/outage`, `/skip` and `/status` are for whoever plays with the fleet, and never fail by an outage.
+`daytwo.lab.main` runs it. `/nodes`, `/jobs`, `/controllers` and `/machines` are the scheduler and the BMCs; `POST
+/acts` writes. `/break`, `/heal`, `/restart`, `/outage`, `/skip` and `/status` are for whoever plays with the fleet, and
+never fail by an outage.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ class Lab:
 
     def failing(self, path: str) -> Outage:
         """Return how a request for `path` is to fail."""
-        fails = path.startswith(("/nodes", "/jobs", "/machines", "/acts")) and path.startswith(self.outage.path)
+        fails = path.startswith(("/nodes", "/jobs", "/controllers", "/machines", "/acts")) and path.startswith(
+            self.outage.path
+        )
         return self.outage.mode if fails else Outage.NONE
 
 
@@ -153,6 +156,10 @@ def _add_reads(app: FastAPI, lab: Lab) -> None:
         found = views.jobs_on(fleet, nodes.split(",")) if nodes else list(fleet.queue.jobs.values())
         return {"errors": [], "jobs": [views.scheduler_job(fleet, job) for job in found]}
 
+    @app.get("/controllers")
+    async def controllers() -> dict[str, Any]:
+        return {"errors": [], "controllers": [{"started": lab.advance().controller_started}]}
+
     @app.get("/machines/{name}")
     async def machine(name: str) -> dict[str, Any]:
         return {"errors": [], "machines": [views.machine(lab.advance().node(name))]}
@@ -186,6 +193,11 @@ def _add_commands(app: FastAPI, lab: Lab) -> None:
     @app.post("/heal")
     async def heal(order: NodeOrder) -> dict[str, Any]:
         lab.advance().heal_node(order.node)
+        return views.status(lab.fleet)
+
+    @app.post("/restart")
+    async def restart() -> dict[str, Any]:
+        lab.advance().restart_controller()
         return views.status(lab.fleet)
 
     @app.post("/outage")

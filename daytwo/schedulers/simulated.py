@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -51,12 +52,21 @@ class SimulatedScheduler:
             raise UnknownAnswer(f"{self._cluster}: the lab answered {len(found)} rows for {node}")
         return _facts(found[0])
 
+    async def started_at(self) -> datetime:
+        """When the fleet's controller was started."""
+        (found,) = await remote.rows(self._socket, "/controllers", key="controllers")
+        try:
+            return datetime.fromisoformat(found["started"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UnknownAnswer(f"{self._cluster}: a controller that cannot be read: {found!s:.200}") from error
+
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes. Raises `NotFound` for a node that the lab does not have."""
-        known = {row.get("name") for row in await remote.rows(self._socket, "/nodes", key="nodes")}
+        rows, jobs = await asyncio.gather(remote.rows(self._socket, "/nodes", key="nodes"), self._jobs())
+        known = {row.get("name") for row in rows}
         if unknown := [node for node in nodes if node not in known]:
             raise NotFound(f"node: found {unknown[0]!r}, which {self._cluster} does not have")
-        return tuple(job for job in await self._jobs() if set(job.nodes) & set(nodes) and job.state in acts.HOLDS_NODES)
+        return tuple(job for job in jobs if set(job.nodes) & set(nodes) and job.state in acts.HOLDS_NODES)
 
     def quarantine_acts(self, cluster: str, node: str, mark: Mark) -> tuple[Act, ...]:
         """The reservation, which survives a boot, then the drain."""

@@ -59,6 +59,16 @@ class SlurmScheduler:
             raise await self._cli.confirm_absent(node)
         return found[node]
 
+    async def started_at(self) -> datetime:
+        """When slurmctld was started. Slurm shows it in the local time of whoever asks."""
+        shown = (await self._cli.config()).get("BOOT_TIME", "")
+        try:
+            return datetime.fromisoformat(shown).astimezone(UTC)
+        except ValueError:
+            raise UnknownAnswer(
+                f"BOOT_TIME: found {shown[:60]!r}, allowed: a time such as 2026-11-30T14:21:00"
+            ) from None
+
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes. Raises `UnknownAnswer` if a node is busy with a job that Slurm does not show."""
         holding = [job for job in await self._jobs() if job.state in acts.HOLDS_NODES]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 import pytest
@@ -105,6 +106,10 @@ class SchedulerContract:
     async def test_all_nodes_are_told_in_one_call(self, scheduler_world: SchedulerWorld) -> None:
         told = {facts.node: facts.partitions for facts in await scheduler_world.scheduler.facts()}
         assert told[scheduler_world.node]
+
+    async def test_it_says_when_its_controller_was_started(self, scheduler_world: SchedulerWorld) -> None:
+        ago = datetime.now(UTC) - await scheduler_world.scheduler.started_at()
+        assert timedelta(seconds=-1) <= ago < timedelta(hours=1)
 
     async def test_a_quarantined_node_is_ours(self, scheduler_world: SchedulerWorld) -> None:
         await quarantine(scheduler_world)

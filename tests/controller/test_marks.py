@@ -1,0 +1,131 @@
+"""operations.md, rule 20: our marks on nodes are compared with what stands behind them, and never fought over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daytwo.domain.ids import new_id
+from daytwo.domain.vocabulary import State
+from daytwo.lab.acts import Order
+from daytwo.store.tables import RepairRow
+from tests.storms.rig import Rig, a_rig
+
+NODE = "node-05"
+
+
+@pytest.fixture
+async def rig(migrated_file: Path) -> AsyncIterator[Rig]:
+    async with a_rig(migrated_file, nodes=12) as small:
+        yield small
+
+
+async def contained(rig: Rig) -> str:
+    """A repair that is proposed, on a node that is contained; returns its id."""
+    rig.broken([NODE])
+    await rig.steps(0.5, 2)
+    repair = rig.repair_ids()[NODE]
+    change(rig, repair, state=State.PROPOSED)
+    return repair
+
+
+def change(rig: Rig, repair: str, **values: Any) -> None:
+    """What the workflow would write."""
+    with rig.store.write() as session:
+        row = session.get_one(RepairRow, repair)
+        for name, value in values.items():
+            setattr(row, name, value)
+        session.add(row)
+
+
+def by_hand(rig: Rig, kind: str, **more: str) -> None:
+    rig.lab.acts.do(Order.model_validate({"kind": kind, "node": NODE, "by": "bob"} | more))
+
+
+def marked_by(rig: Rig, owner: str) -> None:
+    """Marks that an earlier repair has left on the node."""
+    by_hand(rig, "reserve", reservation=f"daytwo-{owner}")
+    by_hand(rig, "drain", reason=f"daytwo {owner}: contained, test")
+
+
+def ended(rig: Rig, state: State) -> str:
+    """A repair of the node that ended an hour ago in `state`; returns its id."""
+    at = rig.now() - timedelta(hours=1)
+    repair = new_id("r", at)
+    rig.open_repair(NODE, repair)
+    change(rig, repair, state=state, open_key=None, closed_at=at, opened_at=at)
+    return repair
+
+
+async def test_marks_that_a_restarted_scheduler_has_lost_are_written_again(rig: Rig) -> None:
+    repair = await contained(rig)
+    rig.lab.fleet.restart_controller()
+    await rig.steps(1, 2)
+    assert rig.marks()[NODE].startswith(f"daytwo {repair}:")
+    assert rig.reservations() == {f"daytwo-{repair}"}
+
+
+async def test_people_are_told_of_marks_that_were_written_again(rig: Rig) -> None:
+    await contained(rig)
+    rig.lab.fleet.restart_controller()
+    await rig.steps(1, 2, 61)
+    assert [notice["subject"] for notice in rig.notices()] == [f"{NODE}: contained again"]
+
+
+async def test_marks_that_a_person_has_lifted_are_never_written_again(rig: Rig) -> None:
+    await contained(rig)
+    by_hand(rig, "undrain")
+    orders = len(rig.lab.acts.log)
+    await rig.steps(1, 2, 61)
+    assert len(rig.lab.acts.log) == orders
+
+
+async def test_somebody_is_asked_once_who_has_lifted_our_marks(rig: Rig) -> None:
+    await contained(rig)
+    by_hand(rig, "undrain")
+    await rig.steps(1, 2, 61)
+    rig.reconciler = rig.controller()
+    await rig.steps(1, 61)
+    (notice,) = rig.notices()
+    assert "nothing is written on it until you decide" in notice["text"]
+
+
+async def test_a_repair_says_that_its_marks_were_lifted(rig: Rig) -> None:
+    repair = await contained(rig)
+    by_hand(rig, "undrain")
+    await rig.steps(1, 2)
+    with rig.store.read() as session:
+        assert "somebody has taken our marks off" in session.get_one(RepairRow, repair).waiting_for
+
+
+@pytest.mark.parametrize("state", [State.SUCCEEDED, State.DISMISSED, State.AUTO_RESOLVED])
+async def test_marks_of_a_repair_that_has_ended_are_lifted(rig: Rig, state: State) -> None:
+    marked_by(rig, ended(rig, state))
+    await rig.steps(1, 2)
+    assert (rig.marks(), rig.reservations()) == ({}, set())
+
+
+@pytest.mark.parametrize("state", [State.REMOVED, State.HANDED_OVER])
+async def test_marks_of_a_node_that_was_removed_or_handed_over_stay(rig: Rig, state: State) -> None:
+    marked_by(rig, ended(rig, state))
+    await rig.steps(1, 2, 61)
+    assert NODE in rig.marks()
+
+
+async def test_marks_of_a_repair_that_is_not_in_the_store_stay(rig: Rig) -> None:
+    marked_by(rig, "r-20260101-000000-aaaaa")
+    await rig.steps(1, 2, 61)
+    assert NODE in rig.marks()
+
+
+async def test_a_persons_drain_over_our_old_mark_stays(rig: Rig) -> None:
+    marked_by(rig, ended(rig, State.SUCCEEDED))
+    by_hand(rig, "drain", reason="bad fan, bob")
+    await rig.steps(1, 2, 61)
+    drain = rig.lab.fleet.node(NODE).drain
+    assert drain is not None
+    assert drain.reason == "bad fan, bob"
