@@ -8,7 +8,6 @@ not overruled: the repair says so, somebody is asked, and nothing is written on 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from datetime import datetime
 
@@ -26,8 +25,6 @@ from daytwo.intents import Guard
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.tables import AuditRow, IntentRow, RepairRow
-
-log = logging.getLogger(__name__)
 
 ASKED = "marks-gone"
 
