@@ -216,4 +216,7 @@ def _marks(arg: AssessInput, facts: NodeFacts | None) -> str:
 
 
 def _idle(facts: NodeFacts | None, workloads: tuple[Workload, ...] | None) -> bool | None:
-    return None if facts is None or workloads is None else not facts.busy and not workloads
+    """A node that does not answer is not idle: somebody may be booting it, and its jobs are unknown."""
+    if facts is None or workloads is None or not facts.responding:
+        return None
+    return not facts.busy and not workloads

@@ -313,7 +313,7 @@ def _declare(store: Store, root: Path, nodes: int) -> None:
                 acting_share=1, acting_nodes=nodes, acting_per_domain=nodes, containing_share=1, containing_nodes=nodes
             ),
             "breaker": Breaker(nodes=nodes, pool_nodes=nodes, pool_share=1),
-            "timing": usual.policy.timing.model_copy(update={"settle_seconds": 0.6, "settle_at_most_seconds": 2}),
+            "timing": usual.policy.timing.model_copy(update={"settle_seconds": 1.2, "settle_at_most_seconds": 4}),
         }
     )
     declare(store, usual.model_copy(update={"policy": policy}), now=datetime.now(UTC))
