@@ -47,7 +47,7 @@ V = TypeVar("V")
 LEAD = Identity(actor="cli:ann", channel=Channel.CLI, verified=True)
 OPERATOR = Identity(actor="cli:oli", channel=Channel.CLI, verified=True)
 NOBODY = Identity(actor="cli:eve", channel=Channel.CLI, verified=True)
-NODES = 60
+NODES = 90
 SPEED = 300.0
 
 
