@@ -62,11 +62,14 @@ class SimulatedScheduler:
 
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes. Raises `NotFound` for a node that the lab does not have."""
-        rows, jobs = await asyncio.gather(remote.rows(self._socket, "/nodes", key="nodes"), self._jobs())
-        known = {row.get("name") for row in rows}
-        if unknown := [node for node in nodes if node not in known]:
-            raise NotFound(f"node: found {unknown[0]!r}, which {self._cluster} does not have")
+        jobs, _ = await asyncio.gather(self._jobs(), asyncio.gather(*(self._must_have(node) for node in nodes)))
         return tuple(job for job in jobs if set(job.nodes) & set(nodes) and job.state in acts.HOLDS_NODES)
+
+    async def _must_have(self, node: str) -> None:
+        try:
+            await remote.rows(self._socket, f"/nodes/{node}", key="nodes")
+        except NotFound:
+            raise NotFound(f"node: found {node!r}, which {self._cluster} does not have") from None
 
     def quarantine_acts(self, cluster: str, node: str, mark: Mark) -> tuple[Act, ...]:
         """The reservation, which survives a boot, then the drain."""
