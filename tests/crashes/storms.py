@@ -51,7 +51,7 @@ async def a_storm(plane: LivingPlane) -> Storm:
 
 
 async def _waiting_repair(plane: LivingPlane) -> str:
-    node = await asyncio.to_thread(plane.busy)
+    node = await plane.busy()
     await plane.broken("xid-154", node=node)
     await plane.approved(node, moment=Moment.WHEN_IDLE)
     await plane.in_state(node, S.WAITING)

@@ -170,13 +170,16 @@ class Plane:
         """The scheduler's words for a node, from the fleet itself."""
         return set(self.ask_lab("GET", f"/nodes/{node}")["nodes"][0]["states"])
 
-    def busy(self) -> str:
+    async def busy(self) -> str:
         """A node that nobody has touched, with the job on it that has longest to run."""
-        rows = [row for row in self.ask_lab("GET", "/jobs")["jobs"] if row["state"] == "RUNNING"]
-        rows.sort(key=lambda row: row["time_limit_seconds"] - row["elapsed_seconds"])
-        node: str = next(node for row in reversed(rows) for node in row["nodes"] if node in self.free)
+        node = await self.until(self._busiest, "a job on a node that nobody has touched", 60.0)
         self.free.remove(node)
         return node
+
+    def _busiest(self) -> str | None:
+        rows = [row for row in self.ask_lab("GET", "/jobs")["jobs"] if row["state"] == "RUNNING"]
+        rows.sort(key=lambda row: row["elapsed_seconds"] - row["time_limit_seconds"])
+        return next((node for row in rows for node in row["nodes"] if node in self.free), None)
 
     def story(self, node: str) -> str:
         """Everything that helps when a test fails."""

@@ -11,7 +11,7 @@ from tests.workflows.plane import OPERATOR, Plane
 
 
 async def test_a_healthy_node_is_rebooted_for_who_asked_once_it_is_approved(plane: Plane) -> None:
-    node = plane.busy()  # with a job that may be requeued: another one would be waited for
+    node = await plane.busy()  # with a job that may be requeued: another one would be waited for
     request = RepairRequest(node=node, action=Action.REBOOT, reason="new firmware")
     opened = await asyncio.to_thread(ask, plane.store, OPERATOR, request, datetime.now(UTC))
     proposed = await plane.proposed(node)

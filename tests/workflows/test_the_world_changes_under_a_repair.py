@@ -22,7 +22,7 @@ async def test_a_node_that_a_person_has_drained_is_left_to_them(plane: Plane) ->
 
 
 async def test_a_drain_that_a_person_lifts_in_the_middle_stops_the_repair(plane: Plane) -> None:
-    node = plane.busy()
+    node = await plane.busy()
     await plane.broken("xid-154", node=node)
     await plane.approved(node, moment=Moment.WHEN_IDLE)
     await plane.in_state(node, S.WAITING)
@@ -33,7 +33,7 @@ async def test_a_drain_that_a_person_lifts_in_the_middle_stops_the_repair(plane:
 
 
 async def test_a_node_that_somebody_else_boots_is_tested_and_not_booted_again(plane: Plane) -> None:
-    node = plane.busy()
+    node = await plane.busy()
     await plane.broken("xid-154", node=node)
     await plane.approved(node, moment=Moment.WHEN_IDLE)
     await plane.in_state(node, S.WAITING)
@@ -106,7 +106,7 @@ async def test_a_fault_that_returns_after_the_repair_is_a_relapse(plane: Plane) 
 
 
 async def test_a_dismissal_is_honoured_until_work_was_interrupted(plane: Plane) -> None:
-    node = plane.busy()
+    node = await plane.busy()
     await plane.broken("xid-154", node=node)
     await plane.approved(node, moment=Moment.WHEN_IDLE)
     await plane.in_state(node, S.WAITING)
