@@ -66,24 +66,30 @@ class SchedulerActivities:
 
     @implements(do.DRAIN)
     async def drain(self, arg: StepInput) -> StepDone:
-        """Requeue the jobs that opted in and wait for the others. Never by force: after the policy's time it asks."""
+        """Requeue the jobs that opted in and wait for the others. Never by force: after the policy's time it asks.
+
+        From a node that does not answer nothing is requeued: its ranks may still write where the next ones would read.
+        """
         cluster = await self.world.cluster(arg.ref)
         facts = await cluster.scheduler.node(arg.ref.node)
         if not arg.disturbed and _booted(arg, facts):
             return StepDone(text="somebody else has booted the node", booted_by_another=True)
         _still_ours(arg.ref, facts)
         jobs = await cluster.scheduler.workloads([arg.ref.node])
-        acts = cluster.scheduler.interrupt_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref), jobs)
-        await self.world.carry_out(arg.ref, arg.stage, acts)
+        if facts.responding:
+            acts = cluster.scheduler.interrupt_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref), jobs)
+            await self.world.carry_out(arg.ref, arg.stage, acts)
         if facts.busy or jobs:
-            raise self._busy(cluster, arg, jobs)
+            raise self._busy(cluster, arg, facts, jobs)
         # A job that has left is no longer among the acts of this try: its requeue is proven here.
         await self.world.ledger.carry_on(arg.ref.repair_id)
         return StepDone(text="no job runs on the node", interrupted=await self._interrupted(arg))
 
-    def _busy(self, cluster: Cluster, arg: StepInput, jobs: tuple[Workload, ...]) -> Exception:
+    def _busy(self, cluster: Cluster, arg: StepInput, facts: NodeFacts, jobs: tuple[Workload, ...]) -> Exception:
         limit = cluster.definition.policy.drain.timeout_seconds
         names = ", ".join(f"{job.id} ({job.user})" for job in jobs[:5]) or "jobs that are ending"
+        if not facts.responding:
+            names += "; the node does not answer, so nothing is requeued until its scheduler has given it up"
         if (self.world.now() - arg.since).total_seconds() > limit:
             return Failed(f"{arg.ref.node}: not drained after {limit:.0f} s; {names} still run, and nothing is forced")
         return NotYet(f"{arg.ref.node}: waiting for {names}", POLL_SECONDS)
