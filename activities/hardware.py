@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
 from typing import Any, Final
 
 from activities import signatures as do
@@ -16,6 +15,8 @@ from daytwo.domain.seams import ACT_OF, Act, ActKind, Hardware
 from daytwo.store.tables import IntentRow, NodeRow
 
 PROOF_POLL_SECONDS: Final = 2.0
+LONGEST_BOOT: Final = 3
+"""In limits of a boot: one that moves may take so long. A machine that boots again and again moves without end."""
 
 
 class HardwareActivities:
@@ -34,7 +35,7 @@ class HardwareActivities:
         try:
             look = await self.world.ledger.carry_out(key, driver, act)
         except NotYet as error:
-            raise self._late(cluster, arg, await self._since(key, arg), error) from error
+            raise self._late(cluster, arg, await self._row(key), error) from error
         return StepDone(text=f"{arg.action} is proven", proof=look.proof)
 
     async def _intended(self, arg: StepInput, kind: ActKind, driver: str) -> Act:
@@ -51,15 +52,18 @@ class HardwareActivities:
         _, cluster, number = driver.split(":")
         return self.world.adapters.cluster(cluster).hardware[int(number)]
 
-    async def _since(self, key: str, arg: StepInput) -> datetime:
-        """Since when nothing has come of the act: its last send or failed try, which a crash may have put off."""
-        row = await self.world.read(lambda s: s.get(IntentRow, key))
-        return row.updated_at if row and row.tries else arg.since
+    async def _row(self, key: str) -> IntentRow | None:
+        return await self.world.read(lambda s: s.get(IntentRow, key))
 
-    def _late(self, cluster: Cluster, arg: StepInput, since: datetime, error: NotYet) -> Exception:
+    def _late(self, cluster: Cluster, arg: StepInput, row: IntentRow | None, error: NotYet) -> Exception:
+        """Time counts from the last send, failed try or stage of the boot, which a crash may have put off."""
         limit = cluster.definition.policy.timing.boot_seconds
-        if (self.world.now() - since).total_seconds() > limit:
-            return Failed(f"{arg.ref.node}: {arg.action} is not proven after {limit:.0f} s: {error}")
+        moved = row.updated_at if row and row.tries else arg.since
+        sent = row.sent_at or moved if row else moved
+        now = self.world.now()
+        if (now - moved).total_seconds() > limit or (now - sent).total_seconds() > LONGEST_BOOT * limit:
+            seen = f"; last seen: {row.proof}" if row and row.proof else ""
+            return Failed(f"{arg.ref.node}: {arg.action} is not proven after {limit:.0f} s: {error}{seen}")
         return NotYet(str(error), max(PROOF_POLL_SECONDS, error.delay_seconds))
 
 

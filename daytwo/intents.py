@@ -173,6 +173,8 @@ class Ledger:
             await asyncio.to_thread(self._prove, key, look)
             return look
         if look.outcome is Outcome.PENDING or not self._settled(row, target):
+            if look.progress and look.progress != row.proof:
+                await asyncio.to_thread(self._moved, row, look.progress)
             raise NotYet(f"{act.node}: {act.kind} is under way", LOOK_AGAIN_SECONDS)
         await asyncio.to_thread(self._after_settling, row, look)
         raise NotYet(f"{act.node}: {act.kind} did not happen; trying again", LOOK_AGAIN_SECONDS)
@@ -196,6 +198,11 @@ class Ledger:
     def _row(self, key: str) -> IntentRow:
         with self._store.read() as session:
             return session.exec(select(IntentRow).where(IntentRow.id == key)).one()
+
+    def _moved(self, row: IntentRow, progress: str) -> None:
+        """Keep the stage that was reached; `updated_at` tells when."""
+        with self._store.write() as session:
+            _move_try(session, row, ("sending", "sent"), {"proof": progress, "updated_at": self._now()})
 
     def _prove(self, key: str, look: Look) -> None:
         now = self._now()

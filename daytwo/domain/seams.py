@@ -131,9 +131,14 @@ class Outcome(StrEnum):
 
 
 class Look(Frozen):
-    """The answer to "did it happen?". `not-done` needs positive evidence, else it is `unclear`."""
+    """The answer to "did it happen?". `not-done` needs positive evidence, else it is `unclear`.
+
+    `progress` names the stage of a boot that is under way, where the driver sees it: the act's limit counts anew from
+    each change of it.
+    """
 
     outcome: Outcome
+    progress: str = ""
     proof: str = ""
     proof_type: Literal["", "agent-boot-id", "slurm-boot-time", "scheduler-state", "bmc"] = ""
 

@@ -70,7 +70,12 @@ def judge(act: Act, state: State, *, at_work: str, seen_off: bool, heard: Heard,
             outcome=Outcome.DONE, proof=f"{shown}{', off in between' if seen_off else ''}", proof_type=proof_type
         )
     if happened or state.power != "On" or at_work or _may_still_obey(act, now):
-        return Look(outcome=Outcome.PENDING, proof=f"{shown}; {at_work}" if at_work else shown, proof_type="bmc")
+        return Look(
+            outcome=Outcome.PENDING,
+            proof=f"{shown}; {at_work}" if at_work else shown,
+            proof_type="bmc",
+            progress=f"boot {state.boot}" if state.boot not in RUNS else "",
+        )
     decided = _same(state.last_reset, act.baseline["bmc"]["last_reset"]) or _in_its_old_boot(act, heard, now)
     return Look(outcome=Outcome.NOT_DONE if decided else Outcome.UNCLEAR, proof=shown, proof_type="bmc")
 
