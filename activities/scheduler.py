@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from sqlmodel import Session, select
@@ -14,6 +14,7 @@ from daytwo import repairs
 from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, Foreign, NotYet, TryAgain
 from daytwo.domain.exchange import RepairRef, Right, StepDone, StepInput
+from daytwo.domain.interruptions import HOUR, too_many
 from daytwo.domain.repair_states import RULES
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus, State, Workload
@@ -60,9 +61,25 @@ class SchedulerActivities:
         if shut := policy.closed(arg.action, class_of(arg.proposal), now):
             await self.world.say_waiting(arg.ref, shut.says)
             return Right(granted=False, text=shut.says, opens_at=shut.opens_at)
-        problem = await self.world.write(lambda s: repairs.take_right(s, arg.ref, policy.budget, now))
+        problem = await self._interrupts_too_much(cluster, arg, now) or await self.world.write(
+            lambda s: repairs.take_right(s, arg.ref, policy.budget, now)
+        )
         await self.world.say_waiting(arg.ref, problem)
         return Right(granted=not problem, text=problem or "the approved moment has come and the budget allows it")
+
+    async def _interrupts_too_much(self, cluster: Cluster, arg: StepInput, now: datetime) -> str:
+        """Why work may not be interrupted now. The scheduler is asked for it only where some was of late."""
+        budget = cluster.definition.policy.budget
+        since = now - max(HOUR, timedelta(seconds=budget.interruption_apart_seconds))
+        past = await self.world.read(lambda s: repairs.interruptions(s, arg.ref, since))
+        if not past:
+            return ""
+        try:
+            jobs = await cluster.scheduler.workloads([arg.ref.node])
+        except TryAgain as error:
+            return f"it is not known which jobs would be interrupted: {error}"
+        acts = cluster.scheduler.interrupt_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref), jobs)
+        return too_many({act.target for act in acts}, past, budget, now)
 
     @implements(do.DRAIN)
     async def drain(self, arg: StepInput) -> StepDone:

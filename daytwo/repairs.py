@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from sqlmodel import Session, col, select, update
 
 from daytwo.domain import exchange as x
+from daytwo.domain.interruptions import Interruption
 from daytwo.domain.policy import Budget
 from daytwo.domain.proposal import Proposal
 from daytwo.domain.seams import ActKind
@@ -206,6 +207,19 @@ def has_requeued(session: Session, repair_id: str) -> bool:
     """True if a requeue of this repair was sent, or may have been: then nothing can be taken back."""
     sent = (IntentRow.repair_id == repair_id, IntentRow.kind == ActKind.REQUEUE, col(IntentRow.tries) > 0)
     return session.exec(select(IntentRow.id).where(*sent)).first() is not None
+
+
+def interruptions(session: Session, ref: x.RepairRef, since: datetime) -> list[Interruption]:
+    """The requeues that other repairs of the cluster have sent since then."""
+    sent = (
+        IntentRow.cluster == ref.cluster,
+        IntentRow.kind == ActKind.REQUEUE,
+        IntentRow.repair_id != ref.repair_id,
+        col(IntentRow.tries) > 0,
+        col(IntentRow.updated_at) > since,
+    )
+    rows = session.exec(select(IntentRow.target, IntentRow.updated_at).where(*sent))
+    return [Interruption(target, at) for target, at in rows]
 
 
 class Peer(NamedTuple):

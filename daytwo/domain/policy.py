@@ -185,6 +185,16 @@ class Budget(Frozen):
         ge=1,
         description="The same as a number; the smaller holds. Source: operations 3 (HyperPod's batch).",
     )
+    interruptions_per_hour: int = Field(
+        default=3,
+        ge=1,
+        description="Running jobs of a cluster that may be requeued within an hour. 3. Source: operations 3.",
+    )
+    interruption_apart_seconds: Seconds = Field(
+        default=86400,
+        description="How long after an interruption the same job is not interrupted again: 24 h, for a job that is hit "
+        "by each faulty node in turn never gets anywhere. Source: operations 3.",
+    )
 
 
 class Breaker(Frozen):

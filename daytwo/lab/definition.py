@@ -50,6 +50,12 @@ def lab_policy(speed: float, *, pulse_seconds: float = 60.0) -> Policy:
     return usual.model_copy(
         update={
             "attempts": Attempts(per_day=max(20, usual.attempts.per_day), per_week=max(100, usual.attempts.per_week)),
+            "budget": usual.budget.model_copy(
+                update={
+                    "interruptions_per_hour": max(3, int(usual.budget.interruptions_per_hour * speed)),
+                    "interruption_apart_seconds": usual.budget.interruption_apart_seconds / speed,
+                }
+            ),
             "drain": Drain(timeout_seconds=max(60.0, usual.drain.timeout_seconds / speed)),
             "verify": Verify(
                 timeout_seconds=max(60.0, usual.verify.timeout_seconds / speed),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import subprocess
@@ -23,6 +24,12 @@ def test_relative_links_lead_somewhere(paper: Path) -> None:
     assert [link for link in links if not (paper.parent / link).exists()] == []
 
 
+@functools.cache
+def names_of_tests() -> set[str]:
+    texts = [path.read_text() for path in ROOT.glob("tests/**/*.py")]
+    return {name for text in texts for name in re.findall(r"def (test_\w+)", text)}
+
+
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_make_targets_in_papers_exist(paper: Path) -> None:
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -33,6 +40,12 @@ def test_make_targets_in_papers_exist(paper: Path) -> None:
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_tests_named_in_papers_exist(paper: Path) -> None:
     assert [name for name in re.findall(r"ARGS=(tests/[\w/.]*\w)", code_of(paper)) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("paper", sorted(ROOT.glob("docs/*.md")), ids=lambda path: path.name)
+def test_tests_that_papers_name_as_proof_exist(paper: Path) -> None:
+    named = set(re.findall(r"`(test_\w+)`", paper.read_text()))
+    assert named <= names_of_tests() | {path.stem for path in ROOT.glob("tests/**/test_*.py")}
 
 
 def test_files_named_in_the_readme_exist() -> None:

@@ -1,8 +1,8 @@
-"""The activity `drain` on a simulated scheduler: what is requeued, and what waits."""
+"""The activities `take-right` and `drain` on a simulated scheduler: which work is requeued, and which is waited for."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,10 +18,11 @@ from daytwo.intake import declare
 from daytwo.intents import Ledger
 from daytwo.lab.acts import Order
 from daytwo.lab.definition import CLUSTER, lab_definition
-from daytwo.lab.server import Lab
+from daytwo.lab.server import Lab, Outage, OutageOrder
 from daytwo.notify.log import LogNotifier
 from daytwo.store.engine import Store
-from daytwo.store.tables import NodeRow
+from daytwo.store.tables import IntentRow, NodeRow
+from tests.rows import keep
 
 NODE = "node-01"
 NOW = datetime.now(UTC)
@@ -47,6 +48,25 @@ def step(stage: str) -> StepInput:
     return StepInput(ref=REF, stage=stage, action=Action.POWER_CYCLE, since=NOW)
 
 
+def was_requeued(store: Store, job: str, ago: timedelta) -> None:
+    """Another repair has requeued this job."""
+    at, key = NOW - ago, f"r-other/drain/requeue/{job}"
+    row = IntentRow(
+        id=key,
+        repair_id="r-other",
+        cluster=CLUSTER,
+        node="node-02",
+        driver=f"scheduler:{CLUSTER}",
+        kind="requeue",
+        target=job,
+        state="proven",
+        tries=1,
+        created_at=at,
+        updated_at=at,
+    )
+    keep(store, row)
+
+
 def jobs_of_node(lab: Lab) -> list[tuple[str, str]]:
     return [(job.id, job.state) for job in lab.fleet.queue.on(NODE)]
 
@@ -64,6 +84,32 @@ async def test_a_node_that_its_scheduler_has_given_up_is_drained(doing: Schedule
     lab.skip(lab.fleet.timings.slurmd_timeout + 60)
     done = await doing.drain(step("drain"))
     assert (done.text, done.interrupted) == ("no job runs on the node", False)
+
+
+async def test_a_job_that_was_interrupted_of_late_is_waited_for(
+    doing: SchedulerActivities, lab: Lab, store: Store
+) -> None:
+    ((job, _),) = jobs_of_node(lab)
+    was_requeued(store, job, timedelta(minutes=20))
+    right = await doing.take_right(step("right"))
+    assert (right.granted, f"job {job} was interrupted" in right.text) == (False, True)
+
+
+async def test_a_job_that_was_interrupted_long_ago_may_be_again(
+    doing: SchedulerActivities, lab: Lab, store: Store
+) -> None:
+    ((job, _),) = jobs_of_node(lab)
+    was_requeued(store, job, timedelta(hours=2))  # a day is 24 minutes in a lab that runs 60 times as fast
+    assert (await doing.take_right(step("right"))).granted
+
+
+async def test_work_is_not_interrupted_while_it_is_not_known_which(
+    doing: SchedulerActivities, lab: Lab, store: Store
+) -> None:
+    was_requeued(store, "1", timedelta(minutes=20))
+    lab.outage = OutageOrder(mode=Outage.GARBAGE)
+    right = await doing.take_right(step("right"))
+    assert (right.granted, "it is not known which jobs" in right.text) == (False, True)
 
 
 async def test_a_job_of_a_node_that_answers_is_requeued(doing: SchedulerActivities, lab: Lab) -> None:

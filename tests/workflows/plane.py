@@ -313,7 +313,13 @@ def _declare(store: Store, root: Path, nodes: int) -> None:
         update={
             "approval": Approval(people=people),
             "budget": Budget(
-                acting_share=1, acting_nodes=nodes, acting_per_domain=nodes, containing_share=1, containing_nodes=nodes
+                acting_share=1,
+                acting_nodes=nodes,
+                acting_per_domain=nodes,
+                containing_share=1,
+                containing_nodes=nodes,
+                interruptions_per_hour=1000,
+                interruption_apart_seconds=0,
             ),
             "breaker": Breaker(nodes=nodes, pool_nodes=nodes, pool_share=1),
             "timing": usual.policy.timing.model_copy(update={"settle_seconds": 1.2, "settle_at_most_seconds": 4}),
