@@ -132,7 +132,7 @@ async def removed(plane: Plane) -> str:
 
 async def booted_by_another(plane: Plane) -> str:
     """Approved for when it is idle; somebody else boots it first, so that it is only tested."""
-    node = plane.busy()
+    node = await plane.busy()
     await plane.broken("xid-154", node=node)
     await plane.approved(node, moment=Moment.WHEN_IDLE)
     await plane.in_state(node, S.WAITING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 from datetime import timedelta
 from typing import Final
 
@@ -15,6 +16,7 @@ from activities.registry import activities_of
 from activities.world import World
 from daytwo import settings as settings_module
 from daytwo.adapters import Adapters
+from daytwo.domain.errors import DaytwoError
 from daytwo.intents import Ledger
 from daytwo.notify.log import LogNotifier
 from daytwo.settings import Settings
@@ -65,12 +67,17 @@ async def run(settings: Settings) -> None:
     store.close()
 
 
-def main() -> None:
-    """Run the control worker of this installation."""
+def main() -> int:
+    """Run the control worker of this installation; return the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every read of a simulated fleet
-    asyncio.run(run(settings_module.load()))
+    try:
+        asyncio.run(run(settings_module.load()))
+    except DaytwoError as error:
+        sys.stderr.write(f"worker: {error}\n")
+        return error.exit_code
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,6 +21,7 @@ from daytwo.controller.leases import Lease
 from daytwo.controller.loops import LEASE_SECONDS, Clock, Supervisor, every, holder_name
 from daytwo.controller.reconcile import Reconciler
 from daytwo.controller.silence import watch_silence
+from daytwo.domain.errors import DaytwoError
 from daytwo.intents import Ledger
 from daytwo.notify.log import LogNotifier
 from daytwo.settings import Settings
@@ -83,12 +85,17 @@ async def run(settings: Settings) -> None:
     store.close()
 
 
-def main() -> None:
-    """Run the controller of this installation."""
+def main() -> int:
+    """Run the controller of this installation; return the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every read of a simulated fleet
-    asyncio.run(run(settings_module.load()))
+    try:
+        asyncio.run(run(settings_module.load()))
+    except DaytwoError as error:
+        sys.stderr.write(f"controller: {error}\n")
+        return error.exit_code
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

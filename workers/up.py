@@ -25,6 +25,7 @@ from daytwo.cli.up import options
 from daytwo.domain.errors import BadInput, DaytwoError
 from daytwo.one_at_a_time import only_one
 from daytwo.settings import Settings
+from daytwo.store.engine import Store
 from workers import probes
 from workers.lab_part import PULSE_SECONDS, LabPart
 from workers.ports import choose_port
@@ -168,6 +169,15 @@ def _write_whole(path: Path, text: str) -> None:
     new.replace(path)
 
 
+def _check_version(settings: Settings) -> None:
+    """Say it here, once, instead of by every part in turn. Raises `TooNew`."""
+    store = Store(settings.store_url)
+    try:
+        store.check_version()
+    finally:
+        store.close()
+
+
 def _tell_systemd(what: str) -> None:
     # The protocol of Type=notify: one datagram to the socket that systemd names; `@` stands for an abstract address.
     address = os.environ.get("NOTIFY_SOCKET")
@@ -189,6 +199,7 @@ def command(**given: Any) -> None:
     about = settings.state_dir / ABOUT
     with only_one(settings.state_dir):
         about.unlink(missing_ok=True)
+        _check_version(settings)
         try:
             asyncio.run(run(plan(settings, **given)))
         finally:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from daytwo.cli import exit_codes
+import daytwo
+from daytwo.cli import exit_codes, output
 from daytwo.cli.failure import Failure, from_problem
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Service:
 
         self.socket = socket
         self._unreachable: type[Exception] = httpx.TransportError
+        self._is_compared = False
         self._http = httpx.Client(
             # A socket needs no certificates; loading the system's would take longer than the call.
             transport=httpx.HTTPTransport(uds=str(socket), verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)),
@@ -68,10 +70,17 @@ class Service:
             answer = self._http.request(method, path, **more)
         except self._unreachable as error:
             raise _away(self.socket, error) from error
+        self._compare(answer.headers.get("daytwo-version", "older than 0.2"))
         if answer.is_success:
             return answer.json()
         body = _body(answer)
         raise from_problem(body, following or _following(path), WHY.get((path, str(body.get("type")))))
+
+    def _compare(self, version: str) -> None:
+        """Say, once, that the service is of another version: it may not know what is asked, or mean it otherwise."""
+        if version != daytwo.__version__ and not self._is_compared:
+            output.note(f"This is daytwo {daytwo.__version__}; the service is daytwo {version}.")
+        self._is_compared = True
 
 
 def connect() -> Service:

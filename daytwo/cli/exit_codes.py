@@ -13,6 +13,7 @@ CHANGED: Final = 5
 TIMED_OUT: Final = 6
 UNREACHABLE: Final = 7
 UNHEALTHY: Final = 8
+TOO_NEW: Final = 9
 INTERRUPTED: Final = 130
 
 MEANING: Final = {
@@ -27,6 +28,7 @@ MEANING: Final = {
     "An approval during a freeze waits so.",
     UNREACHABLE: "The service does not answer, or what it needs does not. The same command may succeed later.",
     UNHEALTHY: "`status --exit-status`: something is not healthy.",
+    TOO_NEW: "The store, or a backup, was written by a newer version of daytwo; the message names both versions.",
     INTERRUPTED: "Stopped by Ctrl-C.",
 }
 

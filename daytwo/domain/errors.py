@@ -12,6 +12,7 @@ DaytwoError
     ├── Stale                 it held once: old revision, closed repair, changed meanwhile
     ├── Foreign               somebody else's mark is on the node
     ├── Unclear               it cannot be told whether an act was carried out
+    ├── TooNew                a newer version of daytwo has written it
     └── Failed                it was tried and did not work
 
 Temporal matches failures on the class name alone, so the names are part of the interface.
@@ -97,6 +98,13 @@ class Foreign(Final):
 
 class Unclear(Final):
     """Whether an act happened cannot be told; a person must look before anything else is done to the node."""
+
+
+class TooNew(Final):
+    """A newer version of daytwo has written it; an older one must not touch it."""
+
+    exit_code = 9
+    http_status = 409
 
 
 class Failed(Final):

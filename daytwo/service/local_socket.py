@@ -13,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from daytwo import __version__
 from daytwo.domain.errors import Refused
 from daytwo.domain.vocabulary import Channel
 from daytwo.service.decisions import Identity
@@ -22,6 +23,9 @@ MODE = 0o660
 
 GRACE_SECONDS = 5
 """How long a stopping service lets requests finish; a client that waits for a decision just asks again."""
+
+VERSION_HEADER = "daytwo-version"
+"""In every answer: a client of another version says so to whoever runs it."""
 
 PEER_UID = "peer_uid"
 _CREDENTIALS = struct.Struct("3i")
@@ -79,6 +83,7 @@ def server(app: FastAPI) -> uvicorn.Server:
         http=PeerProtocol,
         lifespan="on",
         proxy_headers=False,
+        headers=[(VERSION_HEADER, __version__)],
         access_log=False,
         log_config=None,
         timeout_graceful_shutdown=GRACE_SECONDS,

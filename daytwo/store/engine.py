@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlmodel import Session
 
+from daytwo.store import versions
 from daytwo.store.failures import Collision, is_taken, translated
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -84,12 +85,31 @@ class Store:
             return work(session)
 
     def migrate(self) -> None:
-        """Bring the tables up to date; safe to call at every start and from several processes. Raises `TryAgain`."""
+        """Bring the tables up to date; safe to call at every start and from several processes.
+
+        Raises `TryAgain`, and `TooNew` where a newer daytwo has changed them.
+        """
+        config = self._migrations()
+        with self._failing_well():
+            self._refuse_newer(config)
+            command.upgrade(config, "head")
+        newest = versions.known_revisions(config)[0]
+        self.change(lambda session: versions.note_version(session, newest))
+
+    def check_version(self) -> None:
+        """Raise `TooNew` where a newer daytwo has changed the tables; nothing is written."""
+        with self._failing_well():
+            self._refuse_newer(self._migrations())
+
+    def _refuse_newer(self, config: Config) -> None:
+        with self._reading.connect() as connection:
+            versions.refuse_newer(connection, versions.known_revisions(config), self._name)
+
+    def _migrations(self) -> Config:
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
         config.attributes["engine"] = self.engine
-        with self._failing_well():
-            command.upgrade(config, "head")
+        return config
 
     def close(self) -> None:
         """Close all connections; those that other threads still use, when they are done with them."""

@@ -328,13 +328,45 @@ class NodeRequestRow(SQLModel, table=True):
 
 
 class LeaseRow(SQLModel, table=True):
-    """Who runs a loop of the controller. Each write of the loop carries `epoch`; a newer holder has a higher one."""
+    """Who runs a loop of the controller. Each write of the loop carries `epoch`; a newer holder has a higher one.
+
+    `stepped_at` is when the loop last ended a step, as of the last renewal.
+    """
 
     __tablename__ = "leases"
     name: str = Field(primary_key=True)
     holder: str
     epoch: int = 1
     expires_at: datetime = _at()
+    stepped_at: datetime | None = _at(nullable=True)
+
+
+class PartRow(SQLModel, table=True):
+    """A part that daytwo talks to, as one kind of process (`seen_by`) found it last: since when it answers or is away.
+
+    Written when that changes; while it is away, `tried_at` also at most every few seconds. `daytwo.outages` writes it.
+    """
+
+    __tablename__ = "parts"
+    part: str = Field(primary_key=True)
+    seen_by: str = Field(primary_key=True)
+    away: bool = False
+    since: datetime = _at()
+    error: str = ""
+    last_good: datetime | None = _at(nullable=True)
+    tried_at: datetime = _at()
+
+
+class OutageRow(SQLModel, table=True):
+    """A time that is over in which a part did not answer."""
+
+    __tablename__ = "outages"
+    id: int | None = _serial()
+    part: str = Field(index=True)
+    seen_by: str
+    began: datetime = _at()
+    ended: datetime = _at(index=True)
+    error: str = ""
 
 
 class FreezeRow(SQLModel, table=True):
@@ -398,6 +430,25 @@ class AuditHeadRow(SQLModel, table=True):
     id: int = Field(default=1, primary_key=True)
     count: int = Field(default=0, sa_column=Column(BigInteger, nullable=False))
     head: str = ""
+
+
+class SchemaVersionRow(SQLModel, table=True):
+    """Which version of daytwo brought the tables to `revision` first; told to an older one that finds them newer."""
+
+    __tablename__ = "schema_versions"
+    revision: str = Field(primary_key=True)
+    version: str
+    at: datetime = _at()
+
+
+class RestoreRow(SQLModel, table=True):
+    """The store was put back to what it was at `taken_at`. Nothing is acted on until it is `settled_at`."""
+
+    __tablename__ = "restores"
+    id: int | None = _serial()
+    taken_at: datetime = _at()
+    at: datetime = _at()
+    settled_at: datetime | None = _at(nullable=True)
 
 
 _OF_A_FINDING = (ObservationRow.cluster, ObservationRow.node, ObservationRow.fault, ObservationRow.entity)
