@@ -261,7 +261,7 @@ class NodeRepair(RepairRun):
             return self._stuck(f"dismissed ({self._text}) after something was done to the node: decide how it returns")
         text = self._text
         try:
-            await self._call(do.LIFT, self._step("lift"))
+            await self._call_to_the_end(do.LIFT, self._step("lift"))
         except ActivityError as error:
             return self._stuck(f"dismissed ({text}), but our marks could not be lifted: {why(error)}")
         return self._say(Event.DISMISSED, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import timedelta
 from typing import TypeVar
 
@@ -116,16 +117,20 @@ class RepairRun:
     async def _call(self, what: Signature[I, O], arg: I) -> O:
         return await self._start(what, arg)
 
+    async def _call_to_the_end(self, what: Signature[I, O], arg: I) -> O:
+        """Call what must have happened before anything else is heeded, also Temporal's own cancel."""
+        return await _to_the_end(self._start(what, arg))
+
     async def _call_here(self, what: Signature[I, O], arg: I) -> O:
         """Call within the task that is under way: for a short write that nothing may come before."""
-        done: O = await workflow.execute_local_activity(
+        handle: workflow.ActivityHandle[O] = workflow.start_local_activity(
             what.name,
             arg,
             result_type=what.result,
             start_to_close_timeout=what.options.attempt,
             retry_policy=what.options.retry,
         )
-        return done
+        return await _to_the_end(handle)
 
     async def _poll(self, what: Signature[I, O], arg: I) -> O:
         """Await a condition by retried short tries, and hear people meanwhile.
@@ -204,9 +209,9 @@ class RepairRun:
         actor = self._verdict.actor if self._verdict else "daytwo"
         recorded = inputs.record(run, event, to_state, now, actor=actor, text=self._text)
         if is_terminal(to_state):
-            await self._call(do.CLOSE, inputs.close(run, recorded))
+            await self._call_to_the_end(do.CLOSE, inputs.close(run, recorded))
         else:
-            await self._call(do.RECORD, recorded)
+            await self._call_to_the_end(do.RECORD, recorded)
         run.event_number += 1
         run.held_from = run.state if event is Event.HELD else None
         run.attention = run.attention if to_state is State.NEEDS_HELP else ""
@@ -260,6 +265,13 @@ class RepairRun:
         changed = [each for each in details.search_attributes(self._run) if known.get(each.key) != each.value]
         if changed:
             workflow.upsert_search_attributes(changed)
+
+
+async def _to_the_end(handle: workflow.ActivityHandle[O]) -> O:
+    while not handle.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(handle)
+    return await handle
 
 
 async def _end(handle: workflow.ActivityHandle[O]) -> O | None:
