@@ -57,7 +57,8 @@ def _judge_and_write(session: Session, arg: AuthoriseInput, cluster: Cluster, no
     row = session.get(DecisionRow, arg.decision_id, with_for_update=True)
     if row is None:
         raise NotFound(f"decision: found {arg.decision_id!r}, which is not in the store")
-    verdict = _judge(session, arg, row, cluster, now=now)
+    valid = {"valid_seconds": cluster.definition.policy.approval.valid_seconds}
+    verdict = _judge(session, arg, row, cluster, now=now).model_copy(update=valid)
     if verdict.status not in ("received", "wait"):
         _end(session, row, verdict, now)
     return verdict

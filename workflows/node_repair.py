@@ -148,9 +148,10 @@ class NodeRepair(RepairRun):
     async def _approved(self) -> Event | None:
         if self._run.deciding is None:
             return self._stuck("the approval that led here is not known any more")
-        if self._outlasted(self._run.state):
-            return self._say(Event.EXPIRED, "the approval was not used for 24 h")
+        if self._is_expired():
+            return self._say(Event.EXPIRED, "the approval was not used in the time that it is valid")
         verdict = await self._authorise(self._run.deciding)
+        self._run.valid_seconds = verdict.valid_seconds
         if verdict.status == "wait":
             self._run.note = verdict.why
             self._show()
@@ -181,8 +182,8 @@ class NodeRepair(RepairRun):
         return self._say(Event.QUARANTINED, done.text)
 
     async def _waiting(self) -> Event | None:
-        if self._outlasted(self._run.state):
-            return self._say(Event.EXPIRED, "the approved moment did not come within 24 h")
+        if self._is_expired():
+            return self._say(Event.EXPIRED, "the approved moment did not come in the time that an approval is valid")
         seen = await self._assess()
         event = self._changed_meanwhile(seen)
         if event is Event.CLEARED:

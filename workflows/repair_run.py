@@ -249,10 +249,12 @@ class RepairRun:
             raise ApplicationError("no approval stands", non_retryable=True)
         return self._run.approval
 
-    def _outlasted(self, state: State) -> bool:
-        """True after the state's limit, which counts from the opening of the window that is waited for."""
-        limit, since, opens_at = details.limit_of(state), self._run.since, self._run.opens_at
-        return limit is not None and since is not None and workflow.now() > max(since, opens_at or since) + limit
+    def _is_expired(self) -> bool:
+        """True once the approval is older than it may be, counted from the opening of the window that is waited for."""
+        run = self._run
+        since = run.approval.at if run.state is State.WAITING and run.approval else run.since
+        limit = timedelta(seconds=run.valid_seconds) if run.valid_seconds else details.limit_of(run.state)
+        return limit is not None and since is not None and workflow.now() > max(since, run.opens_at or since) + limit
 
     def _is_full(self) -> bool:
         info = workflow.info()

@@ -48,6 +48,7 @@ class Run(BaseModel):
     proposal: Proposal | None = None
     deciding: str | None = None
     approval: Approval | None = None
+    valid_seconds: float | None = None
     held_from: State | None = None
     disturbed: bool = False
     interrupted: bool = False
@@ -210,6 +211,7 @@ class Verdict(Lasting):
     moment: Moment = Moment.NOW
     snooze_seconds: int | None = None
     wait_seconds: float = 5.0
+    valid_seconds: float | None = None
 
 
 class StepInput(Lasting):
