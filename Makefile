@@ -3,12 +3,13 @@
 #   make demo ARGS=--auto            the same without you
 #   make demo ARGS="--slurm --auto"  on a real Slurm started for the purpose
 #   make test [ARGS=tests/domain]    make lint    make bench    make clean
+#   make fuzz [ARGS="--seconds 600"] feeds every parser what nobody meant
 
 SHELL := /bin/bash
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo test lint bench clean setup-demo setup-dev
+.PHONY: help demo test lint bench fuzz clean setup-demo setup-dev
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -25,6 +26,7 @@ demo: setup-demo
 
 test: setup-dev
 	@scripts/debian-packages.sh slurm || [ $$? -eq 3 ]
+	@scripts/debian-packages.sh slurm-24.11 || [ $$? -eq 3 ]
 	@scripts/debian-packages.sh postgres || [ $$? -eq 3 ]
 	@$(BIN)/python -m pytest $(ARGS)
 
@@ -40,6 +42,9 @@ bench: setup-dev
 		echo "== $$program"; $(BIN)/python $$program || failed=1; \
 	done; exit $$failed
 
+fuzz: setup-dev
+	@$(BIN)/python -m tests.fuzz.run $(ARGS)
+
 clean:
-	rm -rf .venv .daytwo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .daytwo .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

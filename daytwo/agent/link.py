@@ -94,7 +94,7 @@ class Gateway:
             raise http.client.IncompleteRead(data, response.length)
         if response.length or response.will_close:
             self.close()
-        return _reply(response.status, data)
+        return read_reply(response.status, data)
 
     def _exchange(self, path: str, body: bytes, headers: dict[str, str]) -> http.client.HTTPResponse:
         if self._connection is not None:
@@ -125,7 +125,8 @@ def _request(
     return connection.getresponse()
 
 
-def _reply(status: int, data: bytes) -> Reply:
+def read_reply(status: int, data: bytes) -> Reply:
+    """Return what an answer of the gateway says. Never raises."""
     try:
         body: Any = json.loads(data)
     except ValueError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from daytwo.agent.changes import Change
@@ -41,7 +42,9 @@ class Spool:
         self.dropped = 0
         self.error = ""
         for entry in journal.load():
-            self._apply(entry)
+            # What a damaged line says by chance must not keep the agent from starting.
+            with suppress(TypeError, ValueError, OverflowError):
+                self._apply(entry)
         self._keep_within_bounds()
 
     def __len__(self) -> int:
@@ -126,7 +129,7 @@ class Spool:
 
     def _apply(self, entry: dict[str, Any]) -> None:
         match entry:
-            case {"r": {"sequence": int(sequence)} as record}:
+            case {"r": {"sequence": int(sequence), "fault": str(), "entity": str()} as record}:
                 self._keep(sequence, cast(Record, record))
             case {"k": str(name), "v": value}:
                 self._memory[name] = value
@@ -137,9 +140,9 @@ class Spool:
             case {"restart": True}:
                 self._renumber()
             case {"stream": int(stream)}:
+                self.last_sequence = max(self.last_sequence, int(entry.get("last", 0)))
+                self.dropped = int(entry.get("dropped", self.dropped))
                 self.stream = stream
-                self.last_sequence = max(self.last_sequence, entry.get("last", 0))
-                self.dropped = entry.get("dropped", self.dropped)
 
     def _keep(self, sequence: int, record: Record) -> None:
         self._records[sequence] = record

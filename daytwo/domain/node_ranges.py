@@ -31,10 +31,13 @@ def expand_nodes(patterns: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _expand(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    parts = [_parts(pattern) for whole in patterns for pattern in _COMMA_OUTSIDE.split(whole)]
-    count = sum(prod(len(choices) for choices in part) for part in parts)
-    if count > MAX_NAMES:
-        raise RangeError(f"found {count} names, allowed: at most {MAX_NAMES}")
+    parts: list[list[Sequence[str]]] = []
+    count = 0
+    for pattern in (pattern for whole in patterns for pattern in _COMMA_OUTSIDE.split(whole)):
+        parts.append(_parts(pattern))
+        count += prod(len(choices) for choices in parts[-1])
+        if count > MAX_NAMES:
+            raise RangeError(f"found {count} names or more, allowed: at most {MAX_NAMES}")
     names = tuple("".join(chosen) for part in parts for chosen in product(*part))
     for name in names:
         if not _NAME.fullmatch(name):
@@ -64,6 +67,8 @@ def _numbers(pattern: str, inside: str) -> list[str]:
         if span is None:
             raise RangeError(f"found {text[:40]!r} in {pattern[:80]!r}, allowed: a number or from-to, such as 001-016")
         numbers += _between(pattern, span[1], span[2] or span[1])
+        if len(numbers) > MAX_NAMES:
+            raise RangeError(f"found {len(numbers)} names or more, allowed: at most {MAX_NAMES}")
     return numbers
 
 

@@ -74,7 +74,7 @@ def _detail(line: XidLine) -> dict[str, Detail]:
         "xid": line.xid,
         "message": line.message[:MAX_EVIDENCE] or None,
         "pid": line.pid,
-        "process": line.process,
+        "process": line.process[:MAX_EVIDENCE] if line.process else None,
         "gpu_instance": line.gpu_instance,
         "compute_instance": line.compute_instance,
         "caused_by": line.caused_by,

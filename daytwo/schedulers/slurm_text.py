@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from daytwo.domain.errors import UnknownAnswer
 
@@ -19,6 +19,9 @@ HEARD_CHARS: Final = 120
 NO_RESERVATIONS: Final = "No reservations in the system"
 # More than any cluster has, and a limit on what one malformed range can cost.
 MOST_NAMES: Final = 1 << 18
+END_OF_TIME: Final = 253402300800
+"""Seconds; the year 10000, of which Python knows nothing."""
+_DIGITS: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def _number(value: Any) -> Any:
@@ -30,17 +33,21 @@ def _number(value: Any) -> Any:
 
 def _moment(value: Any) -> datetime | None:
     seconds = _number(value)
-    return datetime.fromtimestamp(seconds, UTC) if isinstance(seconds, int) and seconds > 0 else None
+    return datetime.fromtimestamp(seconds, UTC) if isinstance(seconds, int) and 0 < seconds < END_OF_TIME else None
 
 
 def _words(value: Any) -> Any:
     """States are one lower-case word in 22.05 (flags apart); later a list of upper-case ones."""
-    return tuple(str(word).upper() for word in ([value] if isinstance(value, str) else value))
+    words = [value] if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError("no words")
+    return tuple(word.upper() for word in words)
 
 
 Number = Annotated[int | None, BeforeValidator(_number)]
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+States = Annotated[Words, Field(min_length=1)]
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 
 
@@ -48,7 +55,7 @@ class SlurmNode(BaseModel):
     """One node in Slurm's JSON. `boot_time` is absent (0) while a node does not answer."""
 
     name: str
-    state: Words
+    state: States
     state_flags: Words = ()
     reason: Text
     reason_set_by_user: Text
@@ -91,7 +98,7 @@ class SlurmJob(BaseModel):
     batch_flag: bool
     comment: Text
     restart_cnt: int
-    job_state: Words
+    job_state: States
 
     @property
     def shown_id(self) -> str:
@@ -187,7 +194,7 @@ def read_config(text: str) -> dict[str, str]:
 
 def read_version(text: str) -> tuple[int, int]:
     """Read `scontrol --version`, such as `slurm-wlm 22.05.8`."""
-    found = re.search(r"\b(\d+)\.(\d+)", text)
+    found = re.search(r"\b([0-9]{1,4})\.([0-9]{1,4})", text)
     if not found:
         raise unknown("its version", text)
     return int(found[1]), int(found[2])
@@ -197,7 +204,7 @@ def count_gpus(gres: str) -> int:
     """Return the GPUs of `gpu:h100:8(S:0-1),nvme:2`. A `gpu` without a number is one."""
     plain = re.sub(r"\([^)]*\)", "", gres)
     fields = [item.strip().split(":") for item in plain.split(",")]
-    return sum(int(words[-1]) if words[-1].isdigit() else 1 for words in fields if words[0] == "gpu")
+    return sum(int(words[-1]) if _DIGITS.fullmatch(words[-1]) else 1 for words in fields if words[0] == "gpu")
 
 
 def expand(hostlist: str) -> tuple[str, ...]:
@@ -220,7 +227,10 @@ def _numbers(ranges: str, hostlist: str) -> list[str]:
     found: list[str] = []
     for item in ranges.split(","):
         low, _, high = item.partition("-")
-        if not low.isdigit() or not (high or low).isdigit() or int(high or low) - int(low) > MOST_NAMES:
+        high = high or low
+        if not _DIGITS.fullmatch(low) or not _DIGITS.fullmatch(high):
             raise unknown("a list of nodes", hostlist)
-        found.extend(f"{number:0{len(low)}d}" for number in range(int(low), int(high or low) + 1))
+        if len(found) + int(high) - int(low) > MOST_NAMES:
+            raise unknown("a list of nodes", hostlist)
+        found.extend(f"{number:0{len(low)}d}" for number in range(int(low), int(high) + 1))
     return found
