@@ -23,8 +23,10 @@ from typing import Any, Final
 from daytwo import __version__
 from daytwo.agent.changes import Change
 from daytwo.agent.checks.completeness import Completeness
-from daytwo.agent.checks.gpus import CHECKS, Look, probe_result
+from daytwo.agent.checks.counters import Counters
+from daytwo.agent.checks.gpus import CHECKS, probe_result
 from daytwo.agent.checks.levels import Levels
+from daytwo.agent.checks.look import Look
 from daytwo.agent.exchange import Exchange
 from daytwo.agent.folding import Folding
 from daytwo.agent.gpu_schedule import GpuSchedule
@@ -92,6 +94,7 @@ class Agent:
             levels=self._levels,
             report=self._report,
         )
+        self._counters = Counters(boot_id=settings.boot_id, spool=spool, clock=self._clock)
         self._completeness = Completeness(self._levels, self._clock)
         self._schedule = GpuSchedule(settings.gpu_poll_seconds, self._clock.uptime())
         self._requests = Requests(boot_id=settings.boot_id, spool=spool, clock=self._clock)
@@ -155,8 +158,9 @@ class Agent:
         asked_at, wanted_by = self._schedule.done(report, self._clock.uptime())
         if not report.trouble:
             self._levels.release(self._inventory.learn(report))
-        look = Look(report, self._inventory, self._levels, asked_at)
+        look = Look(report, self._inventory, self._levels, self._counters, asked_at)
         self._checks.update({name: check(look) for name, check in CHECKS.items()})
+        self._counters.keep(report)
         self._requests.finish(wanted_by, probe_result(look))
 
     def _read_log(self) -> None:

@@ -65,12 +65,15 @@ class Reader:
 
 def _gpu(index: int) -> dict[str, Any]:
     reading: dict[str, Any] = {"index": index, "ok": True, "error": None, "lost": False, "unsupported": []}
+    reading |= {"counts": {}, "counts_error": None}
     try:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
     except pynvml.NVMLError as error:
         return reading | {"ok": False, "error": str(error), "lost": _is_lost(error)}
     for names, ask in QUESTIONS:
         _ask(reading, names, ask, handle)
+    for names, ask in COUNTS:
+        _count(reading, names, ask, handle)
     return reading
 
 
@@ -83,6 +86,21 @@ def _ask(reading: dict[str, Any], names: tuple[str, ...], ask: Callable[[Any], t
             reading["unsupported"] += names
         else:
             reading.update(ok=False, error=f"{', '.join(names)}: {error}", lost=reading["lost"] or _is_lost(error))
+
+
+def _count(reading: dict[str, Any], names: tuple[str, ...], ask: Callable[[Any], tuple[Any, ...]], handle: Any) -> None:
+    """Read what may be missing without making the GPU unreadable: many models, and all of them under MIG, lack some."""
+    if reading["lost"]:
+        return
+    try:
+        reading["counts"].update(zip(names, ask(handle), strict=True))
+    except pynvml.NVMLError as error:
+        if error.value in NOT_THERE:
+            return
+        reading["counts"].update(dict.fromkeys(names))
+        reading["counts_error"] = reading["counts_error"] or f"{', '.join(names)}: {error}"
+        if _is_lost(error):
+            reading.update(ok=False, error=str(error), lost=True)
 
 
 def _is_lost(error: pynvml.NVMLError) -> bool:
@@ -110,6 +128,60 @@ QUESTIONS: Final[tuple[tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]],
     (("remap_pending", "remap_failed"), _remapped_rows),
     (("reasons",), lambda handle: (pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle),)),
 )
+
+
+VOLATILE, AGGREGATE = pynvml.NVML_VOLATILE_ECC, pynvml.NVML_AGGREGATE_ECC
+CORRECTED, UNCORRECTED = pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+SINGLE_BIT = pynvml.NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS
+DOUBLE_BIT = pynvml.NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR
+
+
+def _total(kind: int, counter: int) -> Callable[[Any], tuple[int]]:
+    return lambda handle: (int(pynvml.nvmlDeviceGetTotalEccErrors(handle, kind, counter)),)
+
+
+def _uncorrected_in(place: int, counter: int) -> Callable[[Any], tuple[int]]:
+    return lambda handle: (int(pynvml.nvmlDeviceGetMemoryErrorCounter(handle, UNCORRECTED, counter, place)),)
+
+
+def _sram_threshold(handle: Any) -> tuple[int]:
+    status = pynvml.c_nvmlEccSramErrorStatus_v1_t()
+    pynvml.nvmlDeviceGetSramEccErrorStatus(handle, ctypes.byref(status))
+    return (int(status.bThresholdExceeded),)
+
+
+def _remaps(handle: Any) -> tuple[int, int]:
+    corrected, uncorrected, _, _ = pynvml.nvmlDeviceGetRemappedRows(handle)
+    return int(corrected), int(uncorrected)
+
+
+def _spare_rows(handle: Any) -> tuple[int, ...]:
+    banks = pynvml.nvmlDeviceGetRowRemapperHistogram(handle)
+    return tuple(int(each) for each in (banks.max, banks.high, banks.partial, banks.low, banks.none))
+
+
+def _retired(cause: int) -> Callable[[Any], tuple[int]]:
+    return lambda handle: (len(pynvml.nvmlDeviceGetRetiredPages(handle, cause)),)
+
+
+COUNTS: Final[tuple[tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]], ...]] = (
+    (("volatile_corrected",), _total(CORRECTED, VOLATILE)),
+    (("volatile_uncorrected",), _total(UNCORRECTED, VOLATILE)),
+    (("aggregate_corrected",), _total(CORRECTED, AGGREGATE)),
+    (("aggregate_uncorrected",), _total(UNCORRECTED, AGGREGATE)),
+    (("volatile_uncorrected_dram",), _uncorrected_in(pynvml.NVML_MEMORY_LOCATION_DRAM, VOLATILE)),
+    (("volatile_uncorrected_sram",), _uncorrected_in(pynvml.NVML_MEMORY_LOCATION_SRAM, VOLATILE)),
+    (("aggregate_uncorrected_dram",), _uncorrected_in(pynvml.NVML_MEMORY_LOCATION_DRAM, AGGREGATE)),
+    (("aggregate_uncorrected_sram",), _uncorrected_in(pynvml.NVML_MEMORY_LOCATION_SRAM, AGGREGATE)),
+    (("sram_threshold",), _sram_threshold),
+    (("remapped_corrected", "remapped_uncorrected"), _remaps),
+    (("banks_max", "banks_high", "banks_partial", "banks_low", "banks_none"), _spare_rows),
+    (("retired_single_bit",), _retired(SINGLE_BIT)),
+    (("retired_double_bit",), _retired(DOUBLE_BIT)),
+    (("retirement_pending",), lambda handle: (int(pynvml.nvmlDeviceGetRetiredPagesPendingStatus(handle)),)),
+)
+"""What a GPU counts of its memory. Volatile counts begin at the load of the driver, aggregate ones with the board;
+banks are by how many spare rows they have left; retired pages are the remapped rows of boards before Ampere."""
 
 
 def _say(line: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ call and collected by another, and whoever has something to collect calls the `w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -59,6 +59,8 @@ class GpuReading:
     """One GPU as NVML tells it. `None` is not known; a reading that the device does not have is named in `unsupported`.
 
     `pci` is lower case without the function. `reasons` are NVML's clock event reasons (bits). `lost`: off the bus.
+    `counts` are errors of its memory, named in `daytwo.agent.gpu_child`: what the device does not count is not in
+    there, what could not be read is `None`, and `counts_error` says why.
     """
 
     index: int
@@ -74,6 +76,8 @@ class GpuReading:
     remap_failed: bool | None = None
     reasons: int | None = None
     unsupported: tuple[str, ...] = ()
+    counts: Mapping[str, int | None] = field(default_factory=dict)
+    counts_error: str | None = None
 
 
 GpuTrouble = Literal["", "no-library", "no-driver", "hung", "failed"]

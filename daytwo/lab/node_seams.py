@@ -142,4 +142,5 @@ def _reading(gpu: Gpu) -> GpuReading:
         remap_pending=gpu.remap_pending,
         remap_failed=gpu.remap_failed,
         reasons=HARDWARE_THERMAL if gpu.hw_slowdown else 0,
+        counts={"volatile_uncorrected": 0, "remapped_uncorrected": int(gpu.remap_pending or gpu.remap_failed)},
     )

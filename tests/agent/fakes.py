@@ -15,6 +15,11 @@ from daytwo.faults.kernel_line import KernelRecord
 XID_79 = "NVRM: Xid (PCI:0000:1a:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
 UUIDS = tuple(f"GPU-00000000-0000-0000-0000-00000000000{index}" for index in range(8))
 EPOCH = 1_764_500_000.0
+COUNTED = (
+    *("volatile_corrected", "volatile_uncorrected", "aggregate_corrected", "aggregate_uncorrected", "sram_threshold"),
+    *("remapped_corrected", "remapped_uncorrected", "banks_none"),
+)
+"""What a board of today counts, as far as the checks look at it."""
 
 
 @dataclass
@@ -63,6 +68,7 @@ def board(count: int = 2) -> list[GpuReading]:
             remap_pending=False,
             remap_failed=False,
             reasons=0,
+            counts=dict.fromkeys(COUNTED, 0),
         )
         for index in range(count)
     ]

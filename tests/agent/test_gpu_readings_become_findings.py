@@ -151,6 +151,8 @@ def test_nvml_that_cannot_be_read_is_a_finding_and_no_count(node: Node, trouble:
         "gpu-count": "unknown",
         "thermal": "unknown",
         "recovery-action": "unknown",
+        "memory-errors": "unknown",
+        "memory-rows": "unknown",
     }
 
 

@@ -16,7 +16,7 @@ import pynvml
 import pytest
 
 from daytwo.agent.gpus import COMMAND, Child, NvmlGpus
-from daytwo.lab.fake_nvml.harness import FakeNvml, State
+from daytwo.lab.fake_nvml.harness import GPU_IS_LOST, SRAM, FakeNvml, State
 from tests.agent.processes import until
 
 
@@ -38,6 +38,7 @@ def test_the_structures_are_those_of_the_library_and_of_the_bindings(nvml_librar
         "fake_nvml_state_size": State,
         "fake_nvml_field_size": bindings.c_nvmlFieldValue_t,
         "fake_nvml_pci_size": bindings.nvmlPciInfo_t,
+        "fake_nvml_sram_size": bindings.c_nvmlEccSramErrorStatus_v1_t,
     }
     for name, structure in pairs.items():
         assert getattr(library, name)() == ctypes.sizeof(structure), name
@@ -52,6 +53,47 @@ def test_a_reading_tells_everything_of_each_gpu(child: Child, fake_nvml: FakeNvm
     assert (report.trouble, report.driver, len(report.gpus)) == ("", "580.95.05", 2)
     assert (gpu.uuid, gpu.pci, gpu.name) == (fake_nvml.uuid(1), "0000:1b:00", "NVIDIA H100 80GB HBM3")
     assert (gpu.recovery_action, gpu.remap_pending, gpu.remap_failed, gpu.reasons) == (2, True, False, 0x40)
+
+
+def test_a_reading_tells_what_each_gpu_counts_of_its_memory(child: Child, fake_nvml: FakeNvml) -> None:
+    gpu = fake_nvml.gpu(1)
+    fake_nvml.uncorrectable(1, 3)
+    fake_nvml.uncorrectable(1, 1, SRAM)
+    gpu.remapped[1], gpu.banks[4], gpu.retired[1], gpu.retirement_pending, gpu.sram_threshold = 2, 1, 5, 1, 1
+    counts = child.read(5.0).gpus[1].counts
+    assert {name: count for name, count in counts.items() if count} == {
+        "volatile_uncorrected": 4,
+        "aggregate_uncorrected": 4,
+        "volatile_uncorrected_dram": 3,
+        "volatile_uncorrected_sram": 1,
+        "aggregate_uncorrected_dram": 3,
+        "aggregate_uncorrected_sram": 1,
+        "sram_threshold": 1,
+        "remapped_uncorrected": 2,
+        "banks_max": 2560,
+        "banks_none": 1,
+        "retired_double_bit": 5,
+        "retirement_pending": 1,
+    }
+
+
+@pytest.mark.parametrize("result", [pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND])
+def test_what_a_device_does_not_count_is_not_there(child: Child, fake_nvml: FakeNvml, result: int) -> None:
+    fake_nvml.inject("nvmlDeviceGetTotalEccErrors", result=result)
+    gpu = child.read(5.0).gpus[0]
+    assert (gpu.ok, "volatile_uncorrected" in gpu.counts, gpu.counts_error) == (True, False, None)
+
+
+def test_a_count_that_fails_is_missing_and_does_not_make_the_gpu_unreadable(child: Child, fake_nvml: FakeNvml) -> None:
+    fake_nvml.inject("nvmlDeviceGetRowRemapperHistogram", result=pynvml.NVML_ERROR_UNKNOWN, gpu=0)
+    gpu = child.read(5.0).gpus[0]
+    assert (gpu.ok, gpu.counts["banks_none"]) == (True, None)
+    assert gpu.counts_error == "banks_max, banks_high, banks_partial, banks_low, banks_none: Unknown Error"
+
+
+def test_a_gpu_that_is_lost_while_it_is_counted_is_lost(child: Child, fake_nvml: FakeNvml) -> None:
+    fake_nvml.inject("nvmlDeviceGetRetiredPages", result=GPU_IS_LOST, gpu=0)
+    assert [(gpu.lost, gpu.ok) for gpu in child.read(5.0).gpus] == [(True, False), (False, True)]
 
 
 def test_a_lost_gpu_is_told_from_one_that_answers(child: Child, fake_nvml: FakeNvml) -> None:

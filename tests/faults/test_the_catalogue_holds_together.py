@@ -80,6 +80,7 @@ def test_a_node_is_contained_unasked_only_where_new_work_would_fail() -> None:
 def test_only_faults_that_need_nobody_now_are_merely_recorded() -> None:
     applications = {"xid-13", "xid-31", "xid-43", "xid-45", "xid-94"}
     seen = {"xid-63", "thermal-throttle", "slurm-drained-by-person", "agent-missed-records"}
+    seen |= {"ecc-corrected-rate", "row-remap-exhausted"}
     assert ids_where(mode=Mode.RECORD) == applications | seen
     assert ids_where(fault_class=FaultClass.APPLICATION) == applications
 
@@ -90,6 +91,10 @@ def test_only_faults_that_need_nobody_now_are_merely_recorded() -> None:
         (Clears.BOOT_AND_TESTS, {"xid-79", "xid-64", "gpu-off-bus"}),
         (Clears.QUIET_FOR, {"xid-13", "xid-31", "xid-43", "xid-45"}),
         (Clears.PERSON, {"unknown-code"}),
+        (
+            Clears.PART_SWAPPED,
+            {"ecc-sram-threshold", "row-remap-failed", "row-remap-exhausted", "page-retirement-limit"},
+        ),
     ],
 )
 def test_what_ends_a_fault_is_as_the_rules_demand(clears: Clears, ids: set[str]) -> None:

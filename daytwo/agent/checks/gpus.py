@@ -6,13 +6,12 @@ read neither fires nor clears anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from daytwo.agent.checks.levels import Levels
-from daytwo.agent.inventory import Inventory
-from daytwo.agent.seams import GpuReading, GpuReport
+from daytwo.agent.checks import memory
+from daytwo.agent.checks.look import Look
+from daytwo.agent.seams import GpuReading
 from daytwo.faults.recovery import NOTHING
 from daytwo.faults.signals import OFF_BUS, RECOVERY_ACTION, XID_RECOVERY
 from daytwo.wire import CheckState, node_entity
@@ -24,32 +23,6 @@ WIRE_NAMES: Final = {"reasons": "hw_slowdown"}
 
 UNREADABLE: Final = "nvml-unreadable"
 THERMAL: Final = "thermal-throttle"
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One reading, with what it is judged against. `asked_at` is the uptime at which it began."""
-
-    report: GpuReport
-    inventory: Inventory
-    levels: Levels
-    asked_at: float
-
-    def set(self, fault: str, entity: str, holds: bool, evidence: str, **detail: str | int | None) -> None:
-        """Say of one condition whether it holds."""
-        self.levels.set(fault, entity, holds, source="nvml", evidence=evidence, detail=dict(detail))
-
-    def state(self, readings: Iterable[object], unsupported: str, *faults: str) -> CheckState:
-        """Sum up: firing first, then unknown where a reading is missing, unsupported where no device has it."""
-        if self.levels.any_firing(*faults):
-            return "firing"
-        if self.report.trouble:
-            return "unknown"
-        lacking = [unsupported in gpu.unsupported for gpu in self.report.gpus]
-        if lacking and all(lacking):
-            return "unsupported"
-        missing = [value is None and not lacks for value, lacks in zip(readings, lacking, strict=True)]
-        return "unknown" if any(missing) else "ok"
 
 
 def nvml(look: Look) -> CheckState:
@@ -120,6 +93,8 @@ CHECKS: Final[Mapping[str, Callable[[Look], CheckState]]] = {
     "gpu-count": gpu_count,
     "thermal": thermal,
     "recovery-action": recovery_action,
+    "memory-errors": memory.ecc,
+    "memory-rows": memory.rows,
 }
 
 

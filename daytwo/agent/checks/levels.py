@@ -17,7 +17,7 @@ from daytwo.faults.model import Clears
 
 Key = tuple[str, str]
 
-BLIPS: Final = frozenset({"thermal-throttle"})
+BLIPS: Final = frozenset({"thermal-throttle", "ecc-corrected-rate", "memory-unreadable"})
 """Faults whose readings come and go: the catalogue's debounce is awaited here. For the others triage waits."""
 
 
@@ -51,6 +51,12 @@ class Levels:
             detail=detail,
         )
         self._turn(change)
+
+    def again(self, fault: str, entity: str, times: int, *, source: str, evidence: str, detail: Detail) -> None:
+        """Say that what fires already has happened so many times more."""
+        now = self._clock.now()
+        change = Change(fault, entity, "firing", now, now, source, self._boot_id, times, None, (evidence,), detail)
+        self._report(change)
 
     def is_firing(self, fault: str, entity: str) -> bool:
         """True if it was reported in this boot and not cleared since."""

@@ -21,6 +21,7 @@ enum {
     INVALID_ARGUMENT = 2,
     NOT_SUPPORTED = 3,
     DRIVER_NOT_LOADED = 9,
+    INSUFFICIENT_SIZE = 7,
     GPU_IS_LOST = 15,
 };
 
@@ -28,6 +29,8 @@ typedef struct {
     char name[96], uuid[80], serial[32], bus_id[32];
     uint32_t lost, recovery_action, remap_pending, remap_failed;
     uint64_t clock_event_reasons;
+    uint64_t ecc[2][2][8]; /* corrected or uncorrected, volatile or aggregate, place; 0 is the total here */
+    uint32_t remapped[2], banks[5], retired[2], retirement_pending, sram_threshold;
 } gpu_t;
 
 typedef struct {
@@ -152,10 +155,74 @@ int nvmlDeviceGetRemappedRows(void *device, unsigned *correctable, unsigned *unc
     gpu_t *gpu;
     int result = begin(__func__, device, &gpu);
     if (result) return result;
-    *correctable = *uncorrectable = 0;
+    *correctable = gpu->remapped[0];
+    *uncorrectable = gpu->remapped[1];
     *pending = gpu->remap_pending;
     *failed = gpu->remap_failed;
     return SUCCESS;
+}
+
+typedef struct {
+    unsigned max, high, partial, low, none;
+} banks_t;
+
+int nvmlDeviceGetRowRemapperHistogram(void *device, banks_t *banks) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (!result) memcpy(banks, gpu->banks, sizeof *banks);
+    return result;
+}
+
+int nvmlDeviceGetTotalEccErrors(void *device, unsigned kind, unsigned counter, unsigned long long *count) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (!result && (kind > 1 || counter > 1)) return INVALID_ARGUMENT;
+    if (!result) *count = gpu->ecc[kind][counter][0];
+    return result;
+}
+
+int nvmlDeviceGetMemoryErrorCounter(void *device, unsigned kind, unsigned counter, unsigned place,
+                                    unsigned long long *count) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (!result && (kind > 1 || counter > 1 || place < 1 || place > 7)) return INVALID_ARGUMENT;
+    if (!result) *count = gpu->ecc[kind][counter][place];
+    return result;
+}
+
+typedef struct {
+    unsigned version;
+    unsigned long long counts[11];
+    unsigned threshold_exceeded;
+} sram_t;
+
+size_t fake_nvml_sram_size(void) { return sizeof(sram_t); }
+
+int nvmlDeviceGetSramEccErrorStatus(void *device, sram_t *status) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (result) return result;
+    memset(status->counts, 0, sizeof status->counts);
+    status->threshold_exceeded = gpu->sram_threshold;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetRetiredPages(void *device, unsigned cause, unsigned *count, unsigned long long *addresses) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (result) return result;
+    unsigned found = gpu->retired[cause & 1], room = *count;
+    *count = found;
+    if (!addresses || room < found) return found ? INSUFFICIENT_SIZE : SUCCESS;
+    for (unsigned i = 0; i < found; i++) addresses[i] = 0x1000ull * (i + 1);
+    return SUCCESS;
+}
+
+int nvmlDeviceGetRetiredPagesPendingStatus(void *device, unsigned *pending) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (!result) *pending = gpu->retirement_pending;
+    return result;
 }
 
 int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons) {

@@ -29,6 +29,9 @@ HARDWARE_THERMAL: Final = 0x40
 SOFTWARE_THERMAL: Final = 0x20
 SOFTWARE_POWER_CAP: Final = 0x4
 GPU_IS_LOST: Final = 15
+CORRECTED, UNCORRECTED = 0, 1
+VOLATILE, AGGREGATE = 0, 1
+DRAM, SRAM = 2, 7
 
 
 class CompilerMissing(Exception):
@@ -48,6 +51,12 @@ class Gpu(ctypes.Structure):
         ("remap_pending", ctypes.c_uint32),
         ("remap_failed", ctypes.c_uint32),
         ("clock_event_reasons", ctypes.c_uint64),
+        ("ecc", ctypes.c_uint64 * 8 * 2 * 2),
+        ("remapped", ctypes.c_uint32 * 2),
+        ("banks", ctypes.c_uint32 * 5),
+        ("retired", ctypes.c_uint32 * 2),
+        ("retirement_pending", ctypes.c_uint32),
+        ("sram_threshold", ctypes.c_uint32),
     ]
 
 
@@ -126,6 +135,19 @@ class FakeNvml:
         """The GPU answers again."""
         self.gpu(index).lost = 0
 
+    def uncorrectable(self, index: int, times: int, place: int = DRAM) -> None:
+        """The GPU's memory returned data that could not be corrected, in the place that nvml.h numbers so."""
+        for counter in (VOLATILE, AGGREGATE):
+            self.gpu(index).ecc[UNCORRECTED][counter][0] += times
+            self.gpu(index).ecc[UNCORRECTED][counter][place] += times
+
+    def reload_driver(self) -> None:
+        """What is counted since the driver was loaded begins anew."""
+        for gpu in self.state.gpus:
+            for kind in (CORRECTED, UNCORRECTED):
+                for place in range(8):
+                    gpu.ecc[kind][VOLATILE][place] = 0
+
     def inject(self, function: str, *, result: int = 0, gpu: int = -1, delay_ms: int = 0, times: int = -1) -> None:
         """Let the next calls of an NVML function (`times`, or all) fail with `result`, after `delay_ms`."""
         fault = self.state.faults[self.state.fault_count]
@@ -142,4 +164,5 @@ class FakeNvml:
         gpu.name = b"NVIDIA H100 80GB HBM3"
         gpu.uuid = f"GPU-00000000-0000-0000-0000-{index:012d}".encode()
         gpu.serial = f"16{index:011d}".encode()
+        gpu.banks[0] = 2560
         gpu.bus_id = f"00000000:{0x1A + index:02X}:00.0".encode()
