@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlmodel import Session, col, select
 
 from activities import signatures as do
+from activities.beyond_workers import beyond_workers, own_branch
 from activities.boundary import implements
 from activities.two_persons import action_of, backing
 from activities.world import World
@@ -125,10 +126,15 @@ def _forbidden(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster:
     action = action_of(row, arg.proposed_action)
     if kind in TWO_STEPS and (problem := _impossible(action, row, cluster)):
         return problem
+    if kind in TWO_STEPS and (problem := own_branch(session, arg.ref.node, action)):
+        return problem
     if row.channel == Channel.POLICY:
         return ""
     allowed = may(cluster.definition.policy, row.actor, action if _acts(kind) else None, verified=row.verified)
-    return allowed.why if isinstance(allowed, NotAllowed) else _unverified_interrupts(arg, row)
+    if isinstance(allowed, NotAllowed):
+        return allowed.why
+    beyond = beyond_workers(session, arg.ref, cluster.definition.policy, allowed.roles) if _acts(kind) else ""
+    return _unverified_interrupts(arg, row) or beyond
 
 
 def _unverified_interrupts(arg: AuthoriseInput, row: DecisionRow) -> str:

@@ -16,7 +16,7 @@ from daytwo.domain.interruptions import Interruption
 from daytwo.domain.policy import Budget
 from daytwo.domain.proposal import Proposal
 from daytwo.domain.seams import ActKind
-from daytwo.domain.vocabulary import FindingStatus, State
+from daytwo.domain.vocabulary import FindingStatus, NodeRole, State
 from daytwo.store import audit, locks
 from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRequestRow, NodeRow, RepairEventRow, RepairRow
 
@@ -194,6 +194,8 @@ def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime
     allowed = max(1, min(int(len(peers) * budget.acting_share), budget.acting_nodes))
     if len(out) >= allowed:
         return f"pool {this.pool}: {len(out)} of {allowed} allowed nodes are out ({', '.join(sorted(out)[:5])})"
+    if short := _quorum(session, this):
+        return short
     for domain in this.domains:
         beside = sorted(n.name for n in peers if domain in n.domains and n.name in acting - {ref.node})
         if len(beside) >= budget.acting_per_domain:
@@ -201,6 +203,18 @@ def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime
     row.right_taken_at = now
     session.add(row)
     return ""
+
+
+def _quorum(session: Session, this: NodeRow) -> str:
+    """Why a node that others depend on may not go now: of three or more a majority stays, of two the other one."""
+    if this.role == NodeRole.WORKER:
+        return ""
+    alike = select(NodeRow).where(NodeRow.cluster == this.cluster, NodeRow.role == this.role)
+    rows = session.exec(alike).all()
+    out = [row.name for row in rows if row.name != this.name and _is_out(row.facts, row.facts_at)]
+    if len(out) < max(1, (len(rows) - 1) // 2):
+        return ""
+    return f"{', '.join(out[:5])} of {len(rows)} {this.role} nodes are out: this one is needed"
 
 
 def has_requeued(session: Session, repair_id: str) -> bool:

@@ -144,6 +144,11 @@ class Approval(Frozen):
         description="Who is told, in this order: the first group at once, the next when a critical proposal stays "
         "unanswered. Source: operations 3 (unanswered).",
     )
+    beyond_workers: tuple[str, ...] = Field(
+        default=("lead",),
+        description="The roles whose approval counts on login, controller and storage nodes, which many depend on. "
+        "Source: operations, rule 19.",
+    )
     valid_seconds: Limit = Field(
         default=24 * 3600,
         description="How long an approval waits for its moment before it is asked again. 24 h: jobs and "

@@ -81,6 +81,24 @@ def test_one_node_of_a_rack_at_a_time(store: Store) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("controllers", "out", "granted"),
+    [(1, 0, True), (2, 0, True), (2, 1, False), (3, 0, True), (3, 1, False), (5, 1, True), (5, 2, False)],
+)
+def test_of_nodes_that_others_depend_on_a_majority_stays(
+    store: Store, controllers: int, out: int, granted: bool
+) -> None:
+    a_pool(store)
+    for number in range(controllers):
+        state = facts("DOWN") if number > controllers - 1 - out else facts("IDLE")
+        keep(store, a_node(f"ctl-{number}", role="controller", pool="control", **state))
+    keep(store, a_repair("r-ctl", node="ctl-0", open_key="east/ctl-0"))
+    ref = RepairRef(repair_id="r-ctl", cluster="east", node="ctl-0")
+    budget = Budget(acting_share=1, acting_nodes=POOL)
+    refused = store.change(lambda session: repairs.take_right(session, ref, budget, NOW))
+    assert (refused == "", "this one is needed" in refused) == (granted, not granted)
+
+
 def test_a_right_that_is_held_is_not_taken_twice(store: Store) -> None:
     a_pool(store)
     a_holder(store, 1)
