@@ -13,10 +13,11 @@ from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import BadInput, NotFound
 from daytwo.domain.seams import ACT_OF, NEEDS_NO_DRIVER, ActKind, Hardware, Scheduler, Target
 from daytwo.domain.vocabulary import Action, ClusterKind
-from daytwo.hardware.redfish import RedfishHardware
+from daytwo.hardware.redfish import RedfishHardware, Watching, unwatched
 from daytwo.hardware.redfish_memory import Memory
 from daytwo.hardware.simulated import SimulatedHardware
 from daytwo.hardware.slurm import SlurmHardware
+from daytwo.outages import Outages, bmc_of
 from daytwo.schedulers.simulated import SimulatedScheduler
 from daytwo.schedulers.slurm import SlurmScheduler
 from daytwo.store.engine import Store
@@ -50,8 +51,9 @@ class Cluster(NamedTuple):
 class Adapters(Mapping[str, Target]):
     """All clusters of a store; as a mapping, the targets of intents by driver name."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, outages: Outages | None = None) -> None:
         self._store = store
+        self._outages = outages
         self._built: dict[str, tuple[datetime, Cluster]] = {}
 
     def cluster(self, name: str) -> Cluster:
@@ -64,7 +66,7 @@ class Adapters(Mapping[str, Target]):
             )
         built = self._built.get(name)
         if built is None or built[0] != row.updated_at:
-            built = (row.updated_at, _build(self._store, row))
+            built = (row.updated_at, self._build(row))
             self._built[name] = built
         return built[1]
 
@@ -80,19 +82,23 @@ class Adapters(Mapping[str, Target]):
     def __len__(self) -> int:
         return len(self._built)
 
+    def _build(self, row: ClusterRow) -> Cluster:
+        definition = ClusterDefinition.model_validate(row.definition)
+        scheduler, own = _scheduler(definition)
+        if not definition.bmcs:
+            return Cluster(definition, row.policy_revision, scheduler, (own,))
+        memory = Memory(self._store, definition.name, row.updated_at)
+        bmcs = RedfishHardware(definition.bmcs, scheduler, memory, watching=self._watching(definition.name))
+        return Cluster(definition, row.policy_revision, scheduler, (own, bmcs))
+
+    def _watching(self, cluster: str) -> Watching:
+        outages = self._outages
+        return (lambda node: outages.watching(bmc_of(cluster, node))) if outages else unwatched
+
 
 def scheduler_driver(cluster: str) -> str:
     """The name under which intents reach a cluster's scheduler."""
     return f"scheduler:{cluster}"
-
-
-def _build(store: Store, row: ClusterRow) -> Cluster:
-    definition = ClusterDefinition.model_validate(row.definition)
-    scheduler, own = _scheduler(definition)
-    if not definition.bmcs:
-        return Cluster(definition, row.policy_revision, scheduler, (own,))
-    bmcs = RedfishHardware(definition.bmcs, scheduler, Memory(store, definition.name, row.updated_at))
-    return Cluster(definition, row.policy_revision, scheduler, (own, bmcs))
 
 
 def _scheduler(definition: ClusterDefinition) -> tuple[Scheduler, Hardware]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlmodel import SQLModel
+from sqlmodel import SQLModel, select
 
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.policy import Approval, Person, Policy
@@ -72,6 +72,13 @@ def a_finding_row(fault: str = "xid-79", **fields: Any) -> FindingRow:
     values = {"cluster": "east", "node": "gpu-07", "entity": GPU, "status": "firing", "count": 1}
     times = {"first_seen": NOW, "last_seen": NOW, "last_received": NOW}
     return FindingRow(**values | times | {"fault": fault} | fields)
+
+
+def hear_all(store: Store) -> None:
+    """Every node speaks at this moment."""
+    with store.write() as session:
+        for row in session.exec(select(NodeRow)):
+            row.last_heard_at = datetime.now(UTC)
 
 
 def keep(store: Store, *rows: SQLModel) -> None:

@@ -16,9 +16,12 @@ from activities.registry import activities_of
 from activities.world import World
 from daytwo import settings as settings_module
 from daytwo.adapters import Adapters
+from daytwo.backoff import patiently
 from daytwo.domain.errors import DaytwoError
 from daytwo.intents import Ledger
 from daytwo.notify.log import LogNotifier
+from daytwo.notify.noted import NotedNotifier
+from daytwo.outages import Outages
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
 from daytwo.temporal import connect, register_search_attributes
@@ -37,8 +40,10 @@ STICKY: Final = timedelta(seconds=settings_module.seconds("DAYTWO_STICKY_SECONDS
 
 def build(client: Client, settings: Settings, store: Store) -> Worker:
     """A worker for everything on the plane's task queue."""
-    adapters = Adapters(store)
-    world = World(store, adapters, Ledger(store, adapters), LogNotifier(settings.state_dir / "notices.jsonl"))
+    outages = Outages(store, "worker")
+    adapters = Adapters(store, outages)
+    notifier = NotedNotifier(LogNotifier(settings.state_dir / "notices.jsonl"), outages)
+    world = World(store, adapters, Ledger(store, adapters), notifier)
     return Worker(
         client,
         task_queue=settings.task_queue,
@@ -57,9 +62,9 @@ async def run(settings: Settings) -> None:
     for signum in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signum, stop.set)
     store = Store(settings.store_url)
-    await asyncio.to_thread(store.migrate)
-    client = await connect()
-    added = await register_search_attributes(client)
+    await patiently("the store", lambda: asyncio.to_thread(store.migrate))
+    client = await patiently("Temporal", connect)
+    added = await patiently("Temporal", lambda: register_search_attributes(client))
     log.info("search attributes added: %s", ", ".join(added) or "none")
     async with build(client, settings, store):
         log.info("serving task queue %s", settings.task_queue)

@@ -16,14 +16,18 @@ from typing import Final
 
 from daytwo import settings as settings_module
 from daytwo.adapters import Adapters
+from daytwo.backoff import patiently
 from daytwo.controller.clusters import watch_clusters
 from daytwo.controller.leases import Lease
 from daytwo.controller.loops import LEASE_SECONDS, Clock, Supervisor, every, holder_name
 from daytwo.controller.reconcile import Reconciler
 from daytwo.controller.silence import watch_silence
+from daytwo.controller.watch_temporal import watch_temporal
 from daytwo.domain.errors import DaytwoError
 from daytwo.intents import Ledger
 from daytwo.notify.log import LogNotifier
+from daytwo.notify.noted import NotedNotifier
+from daytwo.outages import Outages
 from daytwo.settings import Settings
 from daytwo.store.commits import Commits
 from daytwo.store.engine import Store
@@ -33,19 +37,24 @@ LOOK_SECONDS: Final = 0.25
 """Between two looks for what is due by the clock. Whenever somebody has committed, there is one at once."""
 
 
-def loops(store: Store, settings: Settings, *, lease_seconds: float = LEASE_SECONDS) -> Supervisor:
+def loops(store: Store, settings: Settings, temporal: Repairs, *, lease_seconds: float = LEASE_SECONDS) -> Supervisor:
     """All loops of a controller, ready to run."""
     clock = Clock()
     adapters = Adapters(store)
     supervisor = Supervisor(store, holder=holder_name(), lease_seconds=lease_seconds, clock=clock)
 
     async def reconcile(lease: Lease) -> None:
-        temporal = Repairs(await connect(), settings.task_queue)
         ledger = Ledger(store, adapters)
-        notifier = LogNotifier(settings.state_dir / "notices.jsonl")
+        outages = Outages(store, "controller", guard=lease.guard, now=clock.now)
+        notifier = NotedNotifier(LogNotifier(settings.state_dir / "notices.jsonl"), outages)
         reconciler = Reconciler(store, adapters, ledger, temporal, notifier=notifier, guard=lease.guard, now=clock.now)
         with contextlib.closing(Commits(store)) as commits:
-            await every(commits.pause_seconds, when_due(reconciler.step, commits, clock=clock), clock=clock)
+            step = when_due(reconciler.step, commits, clock=clock)
+            await every(commits.pause_seconds, step, clock=clock, lease=lease)
+
+    async def look_at_temporal(lease: Lease) -> None:
+        outages = Outages(store, "controller", guard=lease.guard, now=clock.now)
+        await watch_temporal(temporal, outages, lease, clock=clock)
 
     async def watch(lease: Lease) -> None:
         await watch_clusters(store, adapters, lease, clock=clock)
@@ -56,6 +65,7 @@ def loops(store: Store, settings: Settings, *, lease_seconds: float = LEASE_SECO
     supervisor.add("reconcile", reconcile)
     supervisor.add("watch-schedulers", watch)
     supervisor.add("watch-silence", silence)
+    supervisor.add("watch-temporal", look_at_temporal)
     return supervisor
 
 
@@ -80,8 +90,9 @@ async def run(settings: Settings) -> None:
     for signum in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signum, stop.set)
     store = Store(settings.store_url)
-    await asyncio.to_thread(store.migrate)
-    await loops(store, settings, lease_seconds=lease_seconds).run(stop)
+    await patiently("the store", lambda: asyncio.to_thread(store.migrate))
+    temporal = Repairs(await connect(lazy=True), settings.task_queue)
+    await loops(store, settings, temporal, lease_seconds=lease_seconds).run(stop)
     store.close()
 
 

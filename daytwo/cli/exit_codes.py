@@ -14,6 +14,7 @@ TIMED_OUT: Final = 6
 UNREACHABLE: Final = 7
 UNHEALTHY: Final = 8
 TOO_NEW: Final = 9
+AWAY: Final = 10
 INTERRUPTED: Final = 130
 
 MEANING: Final = {
@@ -29,6 +30,7 @@ MEANING: Final = {
     UNREACHABLE: "The service does not answer, or what it needs does not. The same command may succeed later.",
     UNHEALTHY: "`status --exit-status`: something is not healthy.",
     TOO_NEW: "The store, or a backup, was written by a newer version of daytwo; the message names both versions.",
+    AWAY: "`status`: a part of the plane, or what it talks to, does not answer; the answer names it and since when.",
     INTERRUPTED: "Stopped by Ctrl-C.",
 }
 

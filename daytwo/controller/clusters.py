@@ -26,7 +26,11 @@ POLL_SECONDS: Final = 2.0
 async def watch_clusters(store: Store, adapters: Adapters, lease: Lease, *, clock: Clock | None = None) -> None:
     """Look at every cluster every few seconds, for ever. Raises `LeaseLost`."""
     clock = clock or Clock()
-    await every(POLL_SECONDS, ClusterWatch(store, adapters, lease, clock=clock).step, clock=clock)
+    watch = ClusterWatch(store, adapters, lease, clock=clock)
+    try:
+        await every(POLL_SECONDS, watch.step, clock=clock, lease=lease)
+    finally:
+        await watch.stop()
 
 
 class ClusterWatch:
@@ -38,11 +42,25 @@ class ClusterWatch:
         self._lease = lease
         self._clock = clock
         self._watches: dict[str, tuple[datetime, Watch]] = {}
+        self._looking: dict[Watch, asyncio.Task[object]] = {}
 
     async def step(self) -> None:
-        """Look once at all of them, side by side: one that hangs delays nobody's next look for long."""
-        watches = await asyncio.to_thread(self._current)
-        await asyncio.gather(*(watch.step() for watch in watches))
+        """Look once at all of them, side by side; one that hangs delays nobody's next look. Raises `LeaseLost`."""
+        for watch in await asyncio.to_thread(self._current):
+            if watch not in self._looking:
+                self._looking[watch] = asyncio.create_task(watch.step())
+        if self._looking:
+            await asyncio.wait(self._looking.values(), timeout=POLL_SECONDS)
+        for watch, task in list(self._looking.items()):
+            if task.done():
+                del self._looking[watch]
+                task.result()
+
+    async def stop(self) -> None:
+        """End the looks that are under way."""
+        for task in self._looking.values():
+            task.cancel()
+        await asyncio.gather(*self._looking.values(), return_exceptions=True)
 
     def _current(self) -> list[Watch]:
         with self._store.read() as session:

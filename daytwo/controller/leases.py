@@ -7,18 +7,30 @@ two machines say.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from sqlmodel import Session, col, select, update
 
 from daytwo.domain.errors import Stale
 from daytwo.store.engine import Store
-from daytwo.store.tables import LeaseRow
+from daytwo.store.tables import LeaseRow, OutageRow
 
 
 class LeaseLost(Stale):
     """Somebody else runs this loop now; what was about to be written is not."""
+
+
+GAP: Final = timedelta(seconds=5)
+"""A loop that nobody ran for longer was away: the time is written down by the one that takes over."""
+
+
+@dataclass(slots=True)
+class Beat:
+    """When a loop last ended a step; the next renewal writes it."""
+
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +40,7 @@ class Lease:
     name: str
     holder: str
     epoch: int
+    beat: Beat = field(default_factory=Beat, compare=False)
 
     @property
     def guard(self) -> Callable[[Session], None]:
@@ -44,6 +57,8 @@ def acquire(store: Store, name: str, holder: str, *, now: datetime, seconds: flo
             row = LeaseRow(name=name, holder=holder, epoch=0, expires_at=now)
         elif row.holder != holder and row.expires_at > now:
             return None
+        elif now - row.expires_at > GAP:
+            session.add(_gap(row, now))
         row.holder, row.epoch, row.expires_at = holder, row.epoch + 1, now + timedelta(seconds=seconds)
         session.add(row)
         return Lease(name, holder, row.epoch)
@@ -55,7 +70,7 @@ def renew(store: Store, lease: Lease, *, now: datetime, seconds: float) -> None:
     """Hold the lease for so long from now. Raises `LeaseLost`."""
     with store.write() as session:
         guarded(session, lease)
-        _set_end(session, lease, now + timedelta(seconds=seconds))
+        _set_end(session, lease, now + timedelta(seconds=seconds), stepped_at=lease.beat.at)
 
 
 def release(store: Store, lease: Lease, *, now: datetime) -> None:
@@ -75,6 +90,12 @@ def guarded(session: Session, lease: Lease) -> None:
         raise LeaseLost(f"loop {lease.name}: {lease.holder} had epoch {lease.epoch}, now it is {epoch}")
 
 
-def _set_end(session: Session, lease: Lease, end: datetime) -> None:
+def _set_end(session: Session, lease: Lease, end: datetime, *, stepped_at: datetime | None = None) -> None:
     mine = (col(LeaseRow.name) == lease.name, col(LeaseRow.epoch) == lease.epoch)
-    session.exec(update(LeaseRow).where(*mine).values(expires_at=end))
+    values = {"expires_at": end, **({"stepped_at": stepped_at} if stepped_at else {})}
+    session.exec(update(LeaseRow).where(*mine).values(values))
+
+
+def _gap(row: LeaseRow, now: datetime) -> OutageRow:
+    part = f"loop/{row.name}"
+    return OutageRow(part=part, seen_by="controller", began=row.expires_at, ended=now, error="no controller ran it")

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
+from daytwo.backoff import Backoff
 from daytwo.controller.leases import Lease, LeaseLost, acquire, release, renew
+from daytwo.domain.errors import DaytwoError
 from daytwo.store.engine import Store
 
 log = logging.getLogger(__name__)
@@ -27,6 +29,8 @@ LEASE_SECONDS: Final = 15.0
 """A controller that dies is followed after this long. Renewed three times within it."""
 FIRST_RESTART: Final = 0.5
 LAST_RESTART: Final = 30.0
+SETTLED: Final = 60.0
+"""A loop that ran for longer begins anew with a short pause."""
 
 Loop = Callable[[Lease], Awaitable[None]]
 
@@ -49,10 +53,11 @@ def holder_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-async def every(seconds: float, step: Callable[[], Awaitable[object]], *, clock: Clock) -> None:
-    """Call `step` for ever, so many seconds after it ended."""
+async def every(seconds: float, step: Callable[[], Awaitable[object]], *, clock: Clock, lease: Lease) -> None:
+    """Call `step` for ever, so many seconds after it ended; each end is a beat of the loop."""
     while True:
         await step()
+        lease.beat.at = clock.now()
         await clock.sleep(seconds * clock.jitter())
 
 
@@ -83,18 +88,18 @@ class Supervisor:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _keep(self, name: str, loop: Loop) -> None:
-        crashes = 0
+        backoff = Backoff(FIRST_RESTART, LAST_RESTART)
         while True:
             began = self._clock.now()
             try:
                 await self._run_once(name, loop)
-            except LeaseLost as error:
-                log.warning("%s", error)
+            except DaytwoError as error:
+                log.warning("loop %s: %s", name, error)
             except Exception:
                 log.exception("loop %s crashed", name)
-            ran = (self._clock.now() - began).total_seconds()
-            crashes = 0 if ran > LAST_RESTART else crashes + 1
-            await self._clock.sleep(min(LAST_RESTART, FIRST_RESTART * 2 ** min(crashes - 1, 10)) * self._clock.jitter())
+            if (self._clock.now() - began).total_seconds() > SETTLED:
+                backoff.reset()
+            await self._clock.sleep(backoff.next())
 
     async def _run_once(self, name: str, loop: Loop) -> None:
         lease = await self._acquired(name)

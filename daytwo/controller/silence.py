@@ -78,7 +78,7 @@ async def watch_silence(
     """Look every few seconds, for ever. Raises `LeaseLost`."""
     clock = clock or Clock()
     watch = SilenceWatch(store, lease, clock=clock)
-    await every(step_seconds, watch.step, clock=clock)
+    await every(step_seconds, watch.step, clock=clock, lease=lease)
 
 
 class SilenceWatch:

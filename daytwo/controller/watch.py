@@ -1,6 +1,6 @@
 """Watches one scheduler: its answers go to intake, and a scheduler that cannot be read becomes unknown facts.
 
-supervisor.add("watch:east", lambda lease: watch_scheduler(store, "east", scheduler, lease))
+`daytwo.controller.clusters` runs one for each cluster.
 """
 
 from __future__ import annotations
@@ -8,37 +8,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
+from daytwo.backoff import Backoff
 from daytwo.controller.leases import Lease
-from daytwo.controller.loops import Clock, every
+from daytwo.controller.loops import Clock
 from daytwo.domain.seams import NodeFacts, Scheduler
 from daytwo.intake import facts_unknown, observe_facts
+from daytwo.outages import Outages, scheduler_of
 from daytwo.store.engine import Store
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS: Final = 5.0
 UNKNOWN_AFTER_SECONDS: Final = 60.0
 """A failover of slurmctld takes less; what is older than this is no longer known."""
 READ_SECONDS: Final = 30.0
-
-
-async def watch_scheduler(
-    store: Store,
-    cluster: str,
-    scheduler: Scheduler,
-    lease: Lease,
-    *,
-    poll_seconds: float = POLL_SECONDS,
-    unknown_after_seconds: float = UNKNOWN_AFTER_SECONDS,
-    clock: Clock | None = None,
-) -> None:
-    """Look every few seconds, for ever. Raises `LeaseLost`."""
-    clock = clock or Clock()
-    watch = Watch(store, cluster, scheduler, lease, unknown_after_seconds=unknown_after_seconds, clock=clock)
-    await every(poll_seconds, watch.step, clock=clock)
+FIRST_AGAIN_SECONDS: Final = 1.0
+LAST_AGAIN_SECONDS: Final = 15.0
+"""Between two tries while it fails. A scheduler that comes back is seen within this."""
 
 
 class Watch:
@@ -60,12 +48,20 @@ class Watch:
         self._guard = lease.guard
         self._limit = unknown_after_seconds
         self._clock = clock
+        self._outages = Outages(store, "controller", guard=lease.guard, now=clock.now)
+        self._backoff = Backoff(FIRST_AGAIN_SECONDS, LAST_AGAIN_SECONDS)
+        self._not_before = clock.now()
         self._failing_since: datetime | None = None
         self._said = ""
 
     async def step(self) -> tuple[str, ...]:
-        """Look once; return the nodes of which anything changed. Raises `LeaseLost`."""
+        """Look once; return the nodes of which anything changed. Raises `LeaseLost`.
+
+        A scheduler that fails is asked again after growing waits: until then nothing is done.
+        """
         asked = self._clock.now()
+        if asked < self._not_before:
+            return ()
         try:
             async with asyncio.timeout(READ_SECONDS):
                 facts = await self._scheduler.facts()
@@ -78,6 +74,8 @@ class Watch:
         if self._failing_since is not None:
             log.info("%s: the scheduler answers again", self._cluster)
         self._failing_since, self._said = None, ""
+        self._backoff.reset()
+        await self._outages.good(scheduler_of(self._cluster))
         return await asyncio.to_thread(
             observe_facts, self._store, self._cluster, facts, now=self._clock.now(), guard=self._guard
         )
@@ -88,7 +86,9 @@ class Watch:
         if said != self._said:
             log.warning("%s: the scheduler cannot be read: %s", self._cluster, said)
             self._said = said
+        await self._outages.bad(scheduler_of(self._cluster), said, since=self._failing_since)
         now = self._clock.now()
+        self._not_before = now + timedelta(seconds=self._backoff.next())
         if (now - self._failing_since).total_seconds() < self._limit:
             return ()
         changed = await asyncio.to_thread(facts_unknown, self._store, self._cluster, now=now, guard=self._guard)

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
@@ -46,6 +47,14 @@ _THREADS: Final = ThreadPoolExecutor(16, thread_name_prefix="redfish")
 
 R = TypeVar("R")
 
+Watching = Callable[[str], AbstractAsyncContextManager[object]]
+"""Given a node, notes whether its BMC answers what is asked of it in the block (`daytwo.outages`)."""
+
+
+def unwatched(_node: str) -> AbstractAsyncContextManager[object]:
+    """Note nothing."""
+    return nullcontext()
+
 
 class RedfishHardware:
     """`Hardware` on the BMCs of one cluster. Proof: LastResetTime, the power seen off, a new boot id of the agent."""
@@ -61,12 +70,13 @@ class RedfishHardware:
         read_seconds: float = READ_SECONDS,
         talk_seconds: float = TALK_SECONDS,
         left_open_seconds: float = LEFT_OPEN_SECONDS,
+        watching: Watching = unwatched,
     ) -> None:
         self._access: dict[str, BmcAccess] = {}
         for access in bmcs:
             for name in expand_nodes(access.nodes):
                 self._access.setdefault(name, access)
-        self._scheduler, self._memory = scheduler, memory
+        self._scheduler, self._memory, self._watching = scheduler, memory, watching
         self._read_seconds, self._talk_seconds = read_seconds, talk_seconds
         self._left_open = timedelta(seconds=left_open_seconds)
         self._tokens: dict[str, Token] = {}
@@ -145,6 +155,10 @@ class RedfishHardware:
         self._busy.add(address)
         asked = asyncio.get_running_loop().run_in_executor(_THREADS, self._converse, address, access, question)
         asked.add_done_callback(lambda done: self._free(address, done))
+        async with self._watching(act.node):
+            return await self._in_time(address, asked)
+
+    async def _in_time(self, address: str, asked: asyncio.Future[R]) -> R:
         try:
             async with asyncio.timeout(self._talk_seconds):
                 return await asyncio.shield(asked)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from daytwo.domain.policy import EffectiveRule
 from daytwo.domain.vocabulary import Action, Clears, Decision, FaultClass, Finding, Frozen, Mode, Severity
@@ -227,26 +227,83 @@ class AuditVerdict(Frozen):
 
 
 class LoopView(Frozen):
-    """A loop of the controller; `alive` while its lease runs."""
+    """A loop of the controller; `alive` while its lease runs. `stepped_at`: when it ended a step, to some seconds."""
 
     name: str
     holder: str
     epoch: int
     expires_at: datetime
     alive: bool
+    stepped_at: datetime | None = None
+
+
+class PartView(Frozen):
+    """A part of the plane, or what it talks to: `store`, `temporal`, `worker`, `notifier`, `gateway`,
+    `scheduler/<cluster>`, `bmc/<cluster>` and, where one is away, `bmc/<cluster>/<node>`.
+
+    `away` since `since`, which `why` explains; `unknown` where nobody has asked it lately. `last_good` is when it last
+    answered, as far as that was written down; `tried_at` when it was last found away.
+    """
+
+    part: str
+    state: Literal["ok", "away", "unknown", "never-seen"]
+    since: datetime | None = None
+    why: str = ""
+    last_good: datetime | None = None
+    tried_at: datetime | None = None
+
+
+class IncidentView(Frozen):
+    """Many nodes that have one class of fault for one cause. `domains` are the nodes by domain."""
+
+    id: str
+    cluster: str
+    fault_class: str
+    nodes: int
+    domains: dict[str, int]
+    first_at: datetime
+    last_at: datetime
+
+
+class WaitingView(Frozen):
+    """An open repair that waits: for people (`proposed`, `held`, `needs-help`), or for what `why` says."""
+
+    id: str
+    cluster: str
+    node: str
+    state: str
+    since: datetime
+    why: str
+
+
+class ActsView(Frozen):
+    """Writes to schedulers and hardware that are not resolved, by state; `oldest_at` is when one last moved."""
+
+    by_state: dict[str, int]
+    oldest_at: datetime | None = None
 
 
 class Status(Frozen):
-    """The installation in one answer. `healthy`: every node is, every loop lives and nothing is frozen."""
+    """The installation in one answer. `healthy`: every node is, every loop lives, nothing is frozen or away.
+
+    `away` names the parts that are. While the store is, the rest is empty or `None`: not known.
+    """
 
     at: datetime
     healthy: bool
     nodes: dict[str, int]
     repairs: dict[str, int]
-    firing: int
-    decisions_pending: int
+    firing: int | None
+    decisions_pending: int | None
     freezes: tuple[FreezeView, ...]
     loops: tuple[LoopView, ...]
+    away: tuple[str, ...] = ()
+    parts: tuple[PartView, ...] = ()
+    silent_agents: int | None = None
+    incidents: tuple[IncidentView, ...] = ()
+    waiting_for_people: tuple[WaitingView, ...] = ()
+    waiting: tuple[WaitingView, ...] = ()
+    acts: ActsView | None = None
 
 
 class NodeHeld(Frozen):

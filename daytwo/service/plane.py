@@ -12,8 +12,10 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, Request
 from sqlmodel import Session
 
+from daytwo.service.answering import StatusReader
 from daytwo.service.decisions import Delivery, Identity, deliver_soon
 from daytwo.service.local_socket import asker
+from daytwo.service.models import Status
 from daytwo.store.engine import Store
 
 LAST_DELIVERIES_SECONDS = 3.0
@@ -32,7 +34,15 @@ class Plane:
     delivery: Delivery
     owner: str
     clock: Callable[[], datetime] = utc_now
+    _statuses: StatusReader = field(init=False)
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._statuses = StatusReader(self.clock)
+
+    async def status(self) -> Status:
+        """The installation in one answer."""
+        return await self._statuses.read(self.store)
 
     def deliver_soon(self, decision_id: str) -> None:
         """Begin to deliver a decision; the answer to the asker does not wait for it."""

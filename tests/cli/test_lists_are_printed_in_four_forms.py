@@ -10,7 +10,7 @@ import yaml
 
 from daytwo.store.engine import Store
 from tests.cli.conftest import Cli
-from tests.rows import REPAIR, a_finding_row, a_node, a_repair, an_event, keep
+from tests.rows import REPAIR, a_finding_row, a_node, a_repair, an_event, hear_all, keep
 
 LISTS = [
     (("repairs", "list"), REPAIR),
@@ -97,6 +97,7 @@ def test_what_a_node_says_cannot_speak_to_the_terminal(fleet: Store, cli: Cli) -
     assert not any(line.startswith("second") for text in shown for line in text.splitlines())
 
 
-def test_status_counts_and_answers_with_its_exit_code(cli: Cli) -> None:
+def test_status_counts_and_answers_with_its_exit_code(cli: Cli, fleet: Store) -> None:
+    hear_all(fleet)
     shown = cli("status", "--exit-status")
     assert (shown.code, "1 healthy" in shown.out, "is the controller up?" in shown.out) == (8, True, True)

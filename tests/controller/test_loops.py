@@ -200,7 +200,7 @@ async def test_steps_wait_between_each_other() -> None:
         pass
 
     with pytest.raises(EOFError):
-        await every(5, step, clock=Clock(sleep=sleep, jitter=lambda: 1.0))
+        await every(5, step, clock=Clock(sleep=sleep, jitter=lambda: 1.0), lease=Lease("a", "me", 1))
     assert slept == [5, 5, 5]
 
 

@@ -98,7 +98,7 @@ async def test_a_failure_is_said_once_for_each_change(watched: Watched, caplog: 
     caplog.set_level(logging.INFO, logger="daytwo.controller.watch")
     for message in ("refused", "refused", "no route", "no route"):
         watched.fails(Unreachable(message))
-        await watched.step(1)
+        await watched.step(20)
     watched.says = watched.idle
     await watched.step()
     said = [record.getMessage().rpartition(": ")[2] for record in caplog.records]

@@ -19,7 +19,7 @@ from daytwo.store.tables import (
     NodeTransitionRow,
 )
 from tests.builders import NOW
-from tests.rows import REPAIR, a_cluster, a_finding_row, a_node, a_repair, an_event, keep
+from tests.rows import REPAIR, a_cluster, a_finding_row, a_node, a_repair, an_event, hear_all, keep
 
 
 def ids(client: httpx.Client, path: str, key: str = "id") -> list[Any]:
@@ -191,6 +191,7 @@ def test_the_status_is_healthy_only_when_everything_is_known_to_be(
     fleet: Store, client: httpx.Client, rows: list[Any], healthy: bool
 ) -> None:
     keep(fleet, *(make() for make in rows))
+    hear_all(fleet)
     assert client.get("/v1/status").json()["healthy"] is healthy
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from daytwo.service.reads.lookup import find_cluster, find_node, find_repair
 from daytwo.service.reads.nodes import findings, node, nodes
 from daytwo.service.reads.paging import MOST, Filter
-from daytwo.service.reads.plane import audit_rows, audit_verdict, cluster, clusters, fault, faults, freezes, status
+from daytwo.service.reads.plane import audit_rows, audit_verdict, cluster, clusters, fault, faults, freezes
 from daytwo.service.reads.repairs import progress, repair, repairs
 from daytwo.service.reads.rules import rule
+from daytwo.service.reads.status import status, store_away
 
 __all__ = [
     "MOST",
@@ -30,4 +31,5 @@ __all__ = [
     "repairs",
     "rule",
     "status",
+    "store_away",
 ]

@@ -1,14 +1,12 @@
-"""The installation as people read it: status, clusters, freezes, the catalogue of faults, the audit chain."""
+"""The installation as people read it: clusters, freezes, the catalogue of faults, the audit chain."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict
-from datetime import datetime
 
 from sqlmodel import Session, col, func, select
 
-from daytwo.domain.vocabulary import DecisionStatus, FindingStatus, NodeState
 from daytwo.faults.catalogue import catalogue
 from daytwo.service.models import (
     AuditVerdict,
@@ -16,34 +14,12 @@ from daytwo.service.models import (
     ClusterView,
     FaultView,
     FreezeView,
-    LoopView,
     Page,
-    Status,
 )
 from daytwo.service.reads.lookup import find_cluster, find_fault
 from daytwo.service.reads.paging import Filter, page, row_number, view
 from daytwo.store import audit
-from daytwo.store.tables import AuditRow, ClusterRow, DecisionRow, FindingRow, FreezeRow, LeaseRow, NodeRow, RepairRow
-
-
-def status(session: Session, now: datetime) -> Status:
-    """The installation in one answer; `healthy` only when nodes, loops and freezes all say so."""
-    nodes = dict(session.exec(select(NodeRow.state, func.count()).group_by(col(NodeRow.state))).all())
-    is_open = col(RepairRow.open_key).is_not(None)
-    repairs = session.exec(select(RepairRow.state, func.count()).where(is_open).group_by(col(RepairRow.state))).all()
-    firing = select(func.count()).select_from(FindingRow).where(FindingRow.status == FindingStatus.FIRING.value)
-    pending = select(func.count()).select_from(DecisionRow).where(DecisionRow.status == DecisionStatus.PENDING.value)
-    frozen, loops = _active_freezes(session), _loops(session, now)
-    return Status(
-        at=now,
-        healthy=_is_healthy(nodes, loops) and not frozen,
-        nodes=nodes,
-        repairs=dict(repairs),
-        firing=session.exec(firing).one(),
-        decisions_pending=session.exec(pending).one(),
-        freezes=frozen,
-        loops=loops,
-    )
+from daytwo.store.tables import AuditRow, ClusterRow, FreezeRow, NodeRow
 
 
 def clusters(session: Session, wanted: Filter) -> Page[ClusterView]:
@@ -101,20 +77,6 @@ def audit_rows(session: Session, wanted: Filter) -> Page[AuditView]:
 def audit_verdict(session: Session) -> AuditVerdict:
     """Walk the whole audit chain."""
     return AuditVerdict(**asdict(audit.verify(session)))
-
-
-def _active_freezes(session: Session) -> tuple[FreezeView, ...]:
-    return freezes(session, Filter(active_only=True)).items
-
-
-def _loops(session: Session, now: datetime) -> tuple[LoopView, ...]:
-    rows = session.exec(select(LeaseRow).order_by(col(LeaseRow.name))).all()
-    return tuple(view(LoopView, row, alive=row.expires_at > now) for row in rows)
-
-
-def _is_healthy(nodes: dict[str, int], loops: tuple[LoopView, ...]) -> bool:
-    # No node and no loop is nothing known, which is not healthy.
-    return set(nodes) == {NodeState.HEALTHY.value} and bool(loops) and all(loop.alive for loop in loops)
 
 
 def _nodes_by_state(session: Session) -> dict[str, dict[str, int]]:

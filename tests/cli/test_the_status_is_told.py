@@ -1,0 +1,58 @@
+"""`daytwo status`: what is away comes first, and is an exit code of its own."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import yaml
+
+from daytwo.cli.status import as_text
+from daytwo.service.reads import store_away
+from daytwo.store.engine import Store
+from daytwo.store.tables import PartRow
+from tests.cli.conftest import Cli
+from tests.rows import hear_all, keep
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def away(fleet: Store, cli: Cli) -> Cli:
+    hear_all(fleet)
+    since = NOW - timedelta(minutes=5)
+    keep(
+        fleet,
+        PartRow(part="notifier", seen_by="worker", away=True, since=since, error="disk \x1b[2J full", tried_at=NOW),
+    )
+    return cli
+
+
+def test_what_is_away_is_named_with_since_when_and_why(away: Cli) -> None:
+    shown = away("status")
+    assert shown.code == 10
+    line = next(line for line in shown.out.splitlines() if "notifier" in line)
+    assert "AWAY since" in line
+    assert "(5m): disk" in line
+    assert "\x1b" not in line
+
+
+@pytest.mark.parametrize(("form", "says"), [("json", '"notifier"'), ("yaml", "- notifier"), ("name", "unhealthy")])
+def test_it_is_printed_in_every_form(away: Cli, form: str, says: str) -> None:
+    shown = away("status", "-o", form)
+    assert (shown.code, says in shown.out) == (10, True)
+
+
+def test_yaml_and_json_say_the_same(away: Cli) -> None:
+    found = yaml.safe_load(away("status", "-o", "yaml").out)
+    assert found["away"] == ["notifier"]
+
+
+def test_who_waits_is_told_with_for_how_long(away: Cli) -> None:
+    assert "needs you: r-20261130-142100-x7k2q east/gpu-07 proposed for" in away("status").out
+
+
+def test_without_a_store_only_that_is_told() -> None:
+    text = as_text(store_away(NOW, "refused", NOW).model_dump(mode="json"))
+    assert "AWAY since" in text
+    assert "nodes:" not in text
