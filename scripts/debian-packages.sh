@@ -3,8 +3,54 @@
 #   debian-packages.sh venv     what makes a virtual environment
 #   debian-packages.sh slurm    a real Slurm with munge, and a C compiler for the simulated GPU library
 #   debian-packages.sh postgres a real PostgreSQL; the tests start one of their own
+#   debian-packages.sh slurm-24.11  Slurm 24.11 of Debian 13, unpacked into .cache/slurm-24.11; nothing is installed
 # Where they cannot be installed: says what is missing, what that skips and how to get it; exit code 3.
 set -euo pipefail
+
+cache=$(cd "$(dirname "$0")/.." && pwd)/.cache
+tree=$cache/slurm-24.11
+
+# Unpacks packages of another release into a folder: apt is given lists, caches and a status of its own.
+unpack() {
+    local work=$1 suite=$2 uri
+    shift 2
+    command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || { echo "this is not Debian" >&2; return 1; }
+    [ "$(dpkg --print-architecture)" = amd64 ] && [ -L /lib64 ] || { echo "this is not a Debian with one /usr on amd64" >&2; return 1; }
+    uri=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' |
+        awk -v release="$(. /etc/os-release; echo "${VERSION_CODENAME:-}")" '$2 == release && $3 == "main" { print $1; exit }')
+    [ -n "$uri" ] || { echo "apt knows no mirror of Debian" >&2; return 1; }
+    mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
+    : >"$work/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main" >"$work/sources.list"
+    local apt=(apt-get -q -y -o "Dir::State=$work" -o "Dir::State::status=$work/status" -o "Dir::State::Lists=$work/lists"
+        -o "Dir::Cache=$work/cache" -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=-
+        -o APT::Sandbox::User=root -o APT::Install-Recommends=false -o Acquire::Languages=none -o Acquire::Retries=2)
+    "${apt[@]}" update && "${apt[@]}" --download-only install "$@" || return 1
+    mkdir "$work/root"
+    for package in "$work"/cache/archives/*.deb; do
+        dpkg-deb --fsys-tarfile "$package" | tar -x -C "$work/root" --exclude './usr/share/doc' --exclude './usr/share/man' \
+            --exclude './usr/share/locale' || return 1
+    done
+}
+
+if [ "${1:-}" = slurm-24.11 ]; then
+    packages=(slurmctld slurmd slurmdbd slurm-client slurm-wlm-basic-plugins slurm-wlm-mysql-plugin mariadb-server-core dash coreutils)
+    # It holds the list of what it was made of: another list, and it is made anew.
+    [ "$(cat "$tree/made-of" 2>/dev/null)" != "${packages[*]}" ] || exit 0
+    mkdir -p "$cache"
+    work=$(mktemp -d "$cache/unpack.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    echo "unpacking Slurm 24.11 into .cache/slurm-24.11" >&2
+    if ! unpack "$work" trixie "${packages[@]}" >"$work/log" 2>&1; then
+        tail -n 5 "$work/log" >&2
+        echo "Slurm 24.11 could not be had: tests/slurm run on the installed Slurm only." >&2
+        exit 3
+    fi
+    echo "${packages[*]}" >"$work/root/made-of"
+    rm -rf "$tree"
+    mv "$work/root" "$tree"
+    exit 0
+fi
 
 case "${1:-}" in
     venv)
@@ -13,6 +59,7 @@ case "${1:-}" in
         ;;
     slurm)
         packages=(slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins gcc libc6-dev)
+        packages+=(slurmdbd slurm-wlm-mysql-plugin mariadb-server-core)
         without="tests/slurm, the agent's tests on a simulated GPU library and \`make demo ARGS=--slurm\` are skipped"
         ;;
     postgres)
@@ -20,7 +67,7 @@ case "${1:-}" in
         without="the tests of the store on PostgreSQL are skipped"
         ;;
     *)
-        echo "usage: debian-packages.sh venv|slurm|postgres" >&2
+        echo "usage: debian-packages.sh venv|slurm|slurm-24.11|postgres" >&2
         exit 2
         ;;
 esac

@@ -113,7 +113,7 @@ def gres_conf(root: Path, gpus: Mapping[str, int]) -> str:
 
 def cgroup_conf() -> str:
     """Return cgroup.conf: nothing is confined, so that the lab runs on any machine."""
-    return "CgroupAutomount=no\nConstrainCores=no\nConstrainDevices=no\nConstrainRAMSpace=no\n"
+    return "ConstrainCores=no\nConstrainDevices=no\nConstrainRAMSpace=no\n"
 
 
 def hook(body: Sequence[str]) -> str:

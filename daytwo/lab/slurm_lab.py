@@ -14,7 +14,6 @@ import argparse
 import os
 import secrets
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -29,10 +28,8 @@ from typing import Final, Self
 from daytwo.domain.definition import SlurmAccess
 from daytwo.domain.errors import Failed, Refused
 from daytwo.lab.slurm_config import LabPlace, LabSettings, cgroup_conf, gres_conf, hook, slurm_conf
+from daytwo.lab.slurm_programs import INSTALLED, PATH, Programs, last_words
 
-PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-PROGRAMS: Final = ("munged", "slurmctld", "slurmd", "slurmstepd", "scontrol", "squeue", "sinfo", "sbatch", "scancel")
-PACKAGES: Final = "slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins"
 # A major number that nothing uses: opening such a device fails, as a lab GPU should.
 UNUSED_MAJOR: Final = 240
 POWER_CUT: Final = signal.SIGKILL
@@ -41,26 +38,19 @@ START_SECONDS: Final = 30.0
 
 def missing(path: str = PATH) -> str:
     """Say in one sentence why a lab cannot run here with the programs on `path`, or return an empty string."""
-    absent = [program for program in PROGRAMS if _program(program, path) is None]
-    if absent:
-        return f"{', '.join(absent)} not found; on Debian: apt-get install --no-install-recommends {PACKAGES}"
-    if os.geteuid() != 0:
-        return "a Slurm lab needs root: it makes device nodes and process namespaces"
-    probe = ["unshare", "--pid", "--fork", "--mount-proc", "true"]
-    if subprocess.run(probe, capture_output=True, check=False).returncode:
-        return "a Slurm lab needs process namespaces (unshare --pid --mount-proc), which this machine refuses"
-    return ""
+    return Programs(path=path).missing()
 
 
 class SlurmLab:
     """One Slurm. `root` is its folder, world-readable and below a world-readable one. Use it as a context manager.
 
-    `auto_return` False: a node that reboots does not come back by itself.
+    `auto_return` False: a node that reboots does not come back by itself. `programs`: another Slurm than the installed.
     """
 
-    def __init__(self, root: Path, settings: LabSettings) -> None:
+    def __init__(self, root: Path, settings: LabSettings, programs: Programs = INSTALLED) -> None:
         self.root = root
         self.settings = settings
+        self.programs = programs
         self.auto_return = True
         self.conf = root / "etc/slurm.conf"
         self.gpus = dict.fromkeys(settings.nodes, settings.gpus)
@@ -71,7 +61,7 @@ class SlurmLab:
     @property
     def access(self) -> SlurmAccess:
         """How daytwo reaches this Slurm."""
-        return SlurmAccess(conf=str(self.conf))
+        return SlurmAccess(bin=str(self.root / "cli"), conf=str(self.conf))
 
     def __enter__(self) -> Self:
         self.start()
@@ -84,7 +74,7 @@ class SlurmLab:
 
     def start(self) -> None:
         """Start all daemons and wait until every node is idle. Raises `Refused` (no Slurm here) or `Failed`."""
-        reason = missing()
+        reason = self.programs.missing()
         if reason:
             raise Refused(reason)
         self._write_files()
@@ -97,13 +87,21 @@ class SlurmLab:
     def _start_daemons(self) -> None:
         self._spawn("munged", _munged(self.root))
         self._wait("munged", lambda: (self.root / "run/munge.sock").exists())
-        self._spawn("slurmctld", [str(self.root / "bin/slurmctld"), "-D"])
-        self._wait("slurmctld", lambda: "UP" in self.run("scontrol", "ping"))
+        self.start_controller()
         self._firmware = _Firmware(self)
         for node in self.settings.nodes:
             self.power_on(node, booted=False)
-        self._wait("nodes", lambda: all(state == "IDLE" for state in self.states().values()))
+        self._wait("nodes", lambda: {self.states()[node] for node in self.settings.nodes} == {"IDLE"})
         self._firmware.start()
+
+    def start_controller(self, *options: str) -> None:
+        """Start slurmctld and wait until it answers. With `-c` it forgets its saved state."""
+        self._spawn("slurmctld", self.programs.wrap(str(self.root / "bin/slurmctld"), "-D", *options))
+        self._wait("slurmctld", lambda: "UP" in self.run("scontrol", "ping"))
+
+    def stop_controller(self) -> None:
+        """End slurmctld as an orderly restart does: it saves its state."""
+        self._end("slurmctld", signal.SIGTERM)
 
     def stop(self) -> None:
         """Stop everything. Jobs die with their nodes."""
@@ -117,11 +115,12 @@ class SlurmLab:
 
     def run(self, *argv: str) -> str:
         """Run a Slurm program on this lab and return its output. Raises `Failed` with what it said."""
+        wrapped = self.programs.wrap(*argv)
         done = subprocess.run(
-            argv, env=self.environment(), cwd="/", capture_output=True, text=True, timeout=30, check=False
+            wrapped, env=self.environment(), cwd="/", capture_output=True, text=True, timeout=30, check=False
         )
         if done.returncode:
-            raise Failed(f"{' '.join(argv)}: exit status {done.returncode}: {done.stdout}{done.stderr}".strip())
+            raise Failed(last_words(done, argv))
         return done.stdout
 
     def environment(self) -> dict[str, str]:
@@ -136,10 +135,13 @@ class SlurmLab:
     def power_on(self, node: str, *, booted: bool = True) -> None:
         """Start a node's slurmd. `booted`: it reports a new boot time, as after a real boot."""
         (self.root / "spool" / node).mkdir(exist_ok=True)
-        slurmd = [str(self.root / "bin/slurmd"), "-D", "-N", node, "-d", str(self.root / "bin/slurmstepd")]
+        slurmd = self.programs.wrap(
+            *(str(self.root / "bin/slurmd"), "-D", "-N", node, "-d", str(self.root / "bin/slurmstepd")),
+            *(["-b"] if booted else []),
+        )
         # The shell is the init of the node: it reaps what jobs leave behind.
         init = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child=KILL", "--", "sh", "-c", '"$@" & wait $!']
-        self._spawn(node, [*init, "sh", *slurmd, *(["-b"] if booted else [])], LAB_NODE=node)
+        self._spawn(node, [*init, "sh", *slurmd], LAB_NODE=node)
 
     def cut_power(self, node: str) -> None:
         """End a node and all that runs on it, at once."""
@@ -154,6 +156,7 @@ class SlurmLab:
         for folder in ("etc", "log", "run", "state", "spool", "bin", "dev"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         self.root.chmod(0o755)
+        self.programs.write_clients(self.root / "cli")
         self._write_devices()
         key = self.root / "etc/munge.key"
         key.write_bytes(secrets.token_bytes(128))
@@ -176,7 +179,7 @@ class SlurmLab:
             # A daemon started as `slurmctld-wlm` crashes: it looks at its own name.
             link = self.root / "bin" / daemon
             link.unlink(missing_ok=True)
-            link.symlink_to(_program(daemon) or daemon)
+            link.symlink_to(self.programs.find(daemon))
 
     def set_hook(self, name: str, *lines: str) -> None:
         """Replace the script `name` (`prolog`, `reboot`) at once."""
@@ -259,11 +262,6 @@ class _Firmware(threading.Thread):
         os.close(self._pipe)
 
 
-def _program(name: str, path: str = PATH) -> str | None:
-    # With Debian's emulator package the plain names point to a build that cannot run here; these are the real ones.
-    return shutil.which(f"{name}-wlm", path=path) or shutil.which(name, path=path)
-
-
 def _munged(root: Path) -> list[str]:
     run = root / "run"
     files = {"socket": run / "munge.sock", "key-file": root / "etc/munge.key", "pid-file": run / "munged.pid"}
@@ -282,7 +280,7 @@ def _free_ports(count: int) -> list[int]:
 def _true(ready: Callable[[], bool]) -> bool:
     try:
         return ready()
-    except (Failed, ValueError, subprocess.TimeoutExpired):
+    except (Failed, KeyError, ValueError, subprocess.TimeoutExpired):
         return False
 
 

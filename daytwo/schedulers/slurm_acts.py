@@ -65,7 +65,8 @@ def prepare_drain(act: Act, facts: NodeFacts) -> Left:
     """Drain with our reason. Slurm's own drain is adopted, its reason kept inside ours."""
     if "DRAIN" in facts.states and reason_is(act, facts):
         return AlreadyDone(proof=f"drained: {quote(facts)}")
-    old = facts.reason if facts.drained_by == "scheduler" else ""
+    own = facts.drained_by == "scheduler" and not marks.repair_of_reason(facts.reason)
+    old = facts.reason if own else ""
     return anothers(act, facts) or (
         *("update", f"NodeName={act.node}", "State=DRAIN", f"Reason={marks.adopting_reason(act.mark, old)}"),
     )

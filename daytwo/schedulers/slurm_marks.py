@@ -16,7 +16,7 @@ from daytwo.domain.vocabulary import Mark
 DrainedBy = Literal["nobody", "ours", "scheduler", "person"]
 
 OUT: Final = frozenset({"DRAIN", "DOWN", "FAIL"})
-"""States in which a node takes no new work. Only then does its reason count: Slurm ≥ 24 leaves old ones behind."""
+"""States in which a node takes no new work. Only then does its reason count: 24.11 leaves old ones behind."""
 
 REASON_CHARS: Final = 250
 """Accounting keeps a node's reason in a column of 255."""
@@ -24,14 +24,12 @@ REASON_CHARS: Final = 250
 OWNERSHIP: Final[dict[tuple[bool, bool, DrainedBy], Ownership]] = {
     # (a reservation of ours, a drain, who took the node out): what that makes of the node
     (False, False, "nobody"): Ownership.FREE,
-    (False, False, "ours"): Ownership.HALF_DONE,  # down with our reason
     (False, False, "scheduler"): Ownership.FREE,  # down by itself; nobody holds it
     (False, False, "person"): Ownership.FOREIGN,  # set down by hand
     (False, True, "ours"): Ownership.HALF_DONE,
     (False, True, "scheduler"): Ownership.FREE,  # Slurm's own drain may be adopted
     (False, True, "person"): Ownership.FOREIGN,
     (True, False, "nobody"): Ownership.HALF_DONE,  # a crash between two writes, or a drain that somebody lifted
-    (True, False, "ours"): Ownership.HALF_DONE,
     (True, False, "scheduler"): Ownership.HALF_DONE,
     (True, False, "person"): Ownership.FOREIGN,
     (True, True, "ours"): Ownership.OURS,
@@ -74,10 +72,12 @@ def repair_of_reservations(names: Iterable[str]) -> str | None:
 
 def drained_by(states: Iterable[str], reason: str, user: str, system_users: frozenset[str]) -> DrainedBy:
     """Say who took the node out of service. `system_users` are those in whose name Slurm itself drains."""
-    if not OUT & set(states):
+    out = OUT & set(states)
+    if not out:
         return "nobody"
     if repair_of_reason(reason):
-        return "ours"
+        # We drain and nothing else. 24.11 leaves a reason on a node that returns, and keeps it when it falls later.
+        return "ours" if "DRAIN" in out else "person" if "FAIL" in out else "scheduler"
     by_slurm = SLURM_REASON.match(reason) and user in system_users
     return "scheduler" if by_slurm or _down_without_reason(states, reason) else "person"
 

@@ -5,31 +5,51 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from daytwo.hardware.slurm import SlurmHardware
-from daytwo.lab import slurm_lab
 from daytwo.lab.slurm_config import LabSettings
 from daytwo.lab.slurm_lab import SlurmLab
+from daytwo.lab.slurm_programs import INSTALLED, Programs
 from daytwo.schedulers.slurm import SlurmScheduler
 
+UNPACKED = Path(__file__).parents[2] / ".cache/slurm-24.11"
 NODES = tuple(f"gpu-c{number}" for number in range(1, 9))
 CLUSTER = "contract"
 
 MakeLab = Callable[..., SlurmLab]
 
 
+BOTH = ("test_contract", "test_marks", "test_reboot")
+"""Modules whose tests run on every Slurm that is here; the others ask nothing that differs between releases."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have the tests on real Slurms run on one of them or on both."""
+    if "programs" in metafunc.fixturenames:
+        both = metafunc.module.__name__.rpartition(".")[2] in BOTH
+        metafunc.parametrize("programs", ["installed", *(["24.11"] if both else [])], indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def make_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeLab]:
-    """Start labs; all are stopped at the end. Skips, saying why, where Slurm is not installed."""
-    reason = slurm_lab.missing()
-    if reason:
-        pytest.skip(f"no real Slurm here: {reason}")
+def programs(request: pytest.FixtureRequest) -> Programs:
+    """The Slurm that is installed, and the newer one if it was unpacked. Skips, saying why, what is not here."""
+    programs = INSTALLED if request.param == "installed" else Programs(tree=UNPACKED)
+    if reason := programs.missing():
+        get = "" if request.param == "installed" else "; to get it: scripts/debian-packages.sh slurm-24.11"
+        pytest.skip(f"no real Slurm here: {reason}{get}")
+    return programs
+
+
+@pytest.fixture(scope="session")
+def make_lab(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeLab]:
+    """Start labs; all are stopped at the end."""
     started: list[SlurmLab] = []
 
     def make(settings: LabSettings) -> SlurmLab:
-        lab = SlurmLab(tmp_path_factory.mktemp("slurm"), settings)
+        lab = SlurmLab(tmp_path_factory.mktemp("slurm"), settings, programs)
         started.append(lab)
         lab.start()
         return lab

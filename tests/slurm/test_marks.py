@@ -9,7 +9,7 @@ import pytest
 from daytwo.domain.seams import Ownership
 from daytwo.domain.vocabulary import Mark
 from daytwo.schedulers import slurm_marks as marks
-from tests.contracts.scheduler import ANOTHER, CLUSTER, MARK, carry_out, facts_of
+from tests.contracts.scheduler import ANOTHER, CLUSTER, MARK, carry_out, facts_of, quarantine, release
 from tests.slurm.conftest import Hands
 
 SYSTEM = frozenset({"root", "slurm"})
@@ -78,6 +78,20 @@ async def test_a_reservation_of_another_repair_does_not_make_a_drain_whole(hands
 )
 def test_a_reason_tells_who_drained_a_node(reason: str, user: str, by: str) -> None:
     assert marks.drained_by(("IDLE", "DRAIN"), reason, user, SYSTEM) == by
+
+
+@pytest.mark.parametrize(("states", "by"), [(("DOWN",), "scheduler"), (("IDLE", "FAIL"), "person")])
+def test_our_reason_without_our_drain_is_one_that_was_left_behind(states: tuple[str, ...], by: str) -> None:
+    assert marks.drained_by(states, MARK.reason, "root", SYSTEM) == by
+
+
+async def test_a_node_that_falls_long_after_its_repair_is_not_taken_for_ours(hands: Hands) -> None:
+    await quarantine(hands)
+    await release(hands)
+    await hands.until(lambda: hands.lab.states()[hands.node] == "IDLE", seconds=30)
+    await unexpected_reboot(hands)
+    facts = await facts_of(hands)
+    assert (facts.drained_by, facts.ownership, facts.mark_repair_id) == ("scheduler", Ownership.FREE, None)
 
 
 def test_a_reason_left_behind_on_a_node_in_service_says_nothing() -> None:
