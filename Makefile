@@ -3,13 +3,14 @@
 #   make demo ARGS=--auto            the same without you
 #   make demo ARGS="--slurm --auto"  on a real Slurm started for the purpose
 #   make test [ARGS=tests/domain]    make lint    make bench    make clean
+#   make chaos [ARGS="--kills 60"]  kills and stops every process in every state of a repair
 #   make fuzz [ARGS="--seconds 600"] feeds every parser what nobody meant
 
 SHELL := /bin/bash
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo test lint bench fuzz clean setup-demo setup-dev
+.PHONY: help demo test lint bench chaos fuzz clean setup-demo setup-dev
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -41,6 +42,10 @@ bench: setup-dev
 	@failed=0; for program in bench/*.py; do \
 		echo "== $$program"; $(BIN)/python $$program || failed=1; \
 	done; exit $$failed
+
+chaos: setup-dev
+	@scripts/debian-packages.sh postgres || [ $$? -eq 3 ]
+	@$(BIN)/python -m tests.chaos $(ARGS)
 
 fuzz: setup-dev
 	@$(BIN)/python -m tests.fuzz.run $(ARGS)

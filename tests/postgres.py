@@ -53,8 +53,9 @@ def missing() -> str:
 class Postgres:
     """One server with a migrated template. Each test has a database of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *settings: str) -> None:
         self.folder = folder
+        self._settings = (*FAST, *STRANGE, "listen_addresses=", *settings)
         self._bin = programs() or Path()
         self._numbers = itertools.count(1)
         self._server: subprocess.Popen[bytes] | None = None
@@ -72,12 +73,18 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        options = [f"-c{setting}" for setting in (*FAST, *STRANGE, "listen_addresses=")]
+        options = [f"-c{setting}" for setting in self._settings]
         command = (f"{self._bin}/postgres", "-D", f"{self.folder}/data", "-k", str(self.folder), *options)
         with (self.folder / "server.log").open("ab") as log:
             # It ends with us, also where we are killed.
             self._server = subprocess.Popen(_as_somebody(*command, ends="INT"), stdout=log, stderr=log, cwd="/")
         self._do("pg_isready", "--quiet", f"--host={self.folder}", "--username=daytwo", "--dbname=postgres", tries=300)
+
+    @property
+    def pid(self) -> int:
+        """The server's first process, which starts one for each connection."""
+        assert self._server is not None
+        return self._server.pid
 
     def stop(self, how: int) -> None:
         """End the server with this signal: SIGINT breaks connections off, SIGQUIT is a crash."""
@@ -124,12 +131,12 @@ class Postgres:
 
 
 @contextmanager
-def a_postgres() -> Iterator[Postgres]:
-    """A server that runs while the block lasts."""
+def a_postgres(*settings: str) -> Iterator[Postgres]:
+    """A server that runs while the block lasts; later settings go before earlier ones and before our own."""
     # Not under pytest's own folder, which is closed to others; and a socket's path is short.
     in_memory = MEMORY if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM else None
     with tempfile.TemporaryDirectory(prefix="daytwo-pg-", dir=in_memory) as folder:
-        server = Postgres(Path(folder))
+        server = Postgres(Path(folder), *settings)
         try:
             server.begin()
             yield server

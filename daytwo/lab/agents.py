@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
 import httpx
 
 from daytwo.agent.core import Agent, AgentSettings, Seams
 from daytwo.agent.journal import MemoryJournal
+from daytwo.agent.seams import Journal
 from daytwo.agent.spool import Spool
-from daytwo.lab.fleet import Fleet
 from daytwo.lab.node_seams import LINK_TIMEOUT_SECONDS, HttpLink, SimulatedClock, SimulatedGpus, SimulatedKernelLog
 from daytwo.lab.world import PRODUCT, Node
 
@@ -31,12 +31,31 @@ GPU_POLL_SECONDS: Final = 2.0
 """Faster than on a real node, whose GPUs are asked once a minute: a demonstration is short."""
 
 
-class Agents:
-    """The agents of all nodes that have a token."""
+class HasNodes(Protocol):
+    """A fleet, or what another process sees of one."""
 
-    def __init__(self, fleet: Fleet, gateway_url: str, tokens: Mapping[str, str]) -> None:
+    nodes: dict[str, Node]
+
+
+def in_memory(_: str) -> Journal:
+    """A disk that lives as long as this process."""
+    return MemoryJournal()
+
+
+class Agents:
+    """The agents of all nodes that have a token; `disks` gives each node, by name, the place of its spool."""
+
+    def __init__(
+        self,
+        fleet: HasNodes,
+        gateway_url: str,
+        tokens: Mapping[str, str],
+        *,
+        disks: Callable[[str], Journal] = in_memory,
+    ) -> None:
         self._gateway_url = gateway_url
-        self._nodes = [NodeAgent(node, tokens[name]) for name, node in fleet.nodes.items() if name in tokens]
+        mine = {name: node for name, node in fleet.nodes.items() if name in tokens}
+        self._nodes = [NodeAgent(node, tokens[name], disks(name)) for name, node in mine.items()]
 
     def notice(self) -> None:
         """Wake the agents on whose node something happened. Call it whenever the fleet has moved."""
@@ -58,10 +77,10 @@ class Agents:
 class NodeAgent:
     """The agent of one node, over its boots."""
 
-    def __init__(self, node: Node, token: str) -> None:
+    def __init__(self, node: Node, token: str, disk: Journal) -> None:
         self._node = node
         self._token = token
-        self._disk = MemoryJournal()
+        self._disk = disk
         self._wake = asyncio.Event()
         self._seen: tuple[object, ...] = ()
 

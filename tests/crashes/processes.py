@@ -16,7 +16,7 @@ class Process:
     """One `python -m module`, in a group of its own, started as often as it is killed."""
 
     def __init__(self, module: str, env: Mapping[str, str], log: Path, arguments: Sequence[object] = ()) -> None:
-        self._command = [sys.executable, "-m", module, *map(str, arguments)]
+        self._command: Sequence[str] = [sys.executable, "-m", module, *map(str, arguments)]
         self._env = dict(env)
         self._log = log
         self._child: subprocess.Popen[bytes] | None = None
@@ -26,6 +26,11 @@ class Process:
         """The process as it runs now."""
         assert self._child is not None
         return self._child.pid
+
+    @property
+    def is_running(self) -> bool:
+        """False before the first start, and once it has ended."""
+        return self._child is not None and self._child.poll() is None
 
     def start(self) -> None:
         """Begin (again)."""
@@ -61,6 +66,14 @@ class Process:
     def told(self) -> str:
         """The end of what it has written."""
         return self._log.read_text(errors="replace")[-3000:] if self._log.exists() else ""
+
+
+class Program(Process):
+    """The same for a program that is not ours."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
+        super().__init__("", env, log)
+        self._command = command
 
 
 def spin(question: Callable[[], object], what: str, seconds: float = 75.0) -> None:
