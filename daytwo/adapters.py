@@ -13,6 +13,7 @@ from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import BadInput, NotFound
 from daytwo.domain.seams import ACT_OF, NEEDS_NO_DRIVER, ActKind, Hardware, Scheduler, Target
 from daytwo.domain.vocabulary import Action, ClusterKind
+from daytwo.hardware.command import CommandHardware
 from daytwo.hardware.redfish import RedfishHardware, Watching, unwatched
 from daytwo.hardware.redfish_memory import Memory
 from daytwo.hardware.simulated import SimulatedHardware
@@ -37,15 +38,15 @@ class Cluster(NamedTuple):
         return NEEDS_NO_DRIVER | {action for action, kind in ACT_OF.items() if self.driver_for(kind)}
 
     def driver_for(self, kind: ActKind) -> str | None:
-        """The name of the hardware driver for `kind`, or `None`: the scheduler's own comes first, the BMCs' last.
+        """The name of the hardware driver for `kind`, or `None`: the scheduler's own comes first, then BMCs or program.
 
         Their numbers are in intents, so which one is used is chosen here and not by their order.
         """
         able = [number for number, driver in enumerate(self.hardware) if kind in driver.capabilities()]
         if not able:
             return None
-        by_bmc = kind is ActKind.POWER_CYCLE or self.definition.reboot_by == "bmc"
-        return f"hardware:{self.definition.name}:{able[-1] if by_bmc else able[0]}"
+        last = kind is ActKind.POWER_CYCLE or self.definition.reboot_by != "scheduler"
+        return f"hardware:{self.definition.name}:{able[-1] if last else able[0]}"
 
 
 class Adapters(Mapping[str, Target]):
@@ -84,10 +85,13 @@ class Adapters(Mapping[str, Target]):
 
     def _build(self, row: ClusterRow) -> Cluster:
         definition = ClusterDefinition.model_validate(row.definition)
-        scheduler, own = _scheduler(definition)
+        scheduler, own = self._noted(definition.name, *_scheduler(definition))
+        memory = Memory(self._store, definition.name, row.updated_at)
+        if definition.hardware:
+            program = CommandHardware(definition.hardware, scheduler, memory)
+            return Cluster(definition, row.policy_revision, scheduler, (own, program))
         if not definition.bmcs:
             return Cluster(definition, row.policy_revision, scheduler, (own,))
-        memory = Memory(self._store, definition.name, row.updated_at)
         bmcs = RedfishHardware(definition.bmcs, scheduler, memory, watching=self._watching(definition.name))
         return Cluster(definition, row.policy_revision, scheduler, (own, bmcs))
 

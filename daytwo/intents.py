@@ -21,7 +21,7 @@ from sqlmodel import Session, col, select, update
 
 from daytwo.domain.errors import Failed, Foreign, NotYet, Unclear
 from daytwo.domain.ids import containment_id, incident_of
-from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Send, Target
+from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Program, Send, Target
 from daytwo.domain.triage import LEAVES_MARKS
 from daytwo.domain.vocabulary import DecisionKind
 from daytwo.sending import Sender, Sent
@@ -126,14 +126,15 @@ class Ledger:
         return await self._send_through_child(row.id, act, prepared, guard)
 
     async def _send_through_child(self, key: str, act: Act, send: Send, guard: Guard | None) -> None:
-        async with Sender(send, SEND_SECONDS) as child:
-            problem = await asyncio.to_thread(self._last_look, key, act, guard)
+        limit = send.seconds if isinstance(send, Program) else SEND_SECONDS
+        async with Sender(send, limit) as child:
+            problem = await asyncio.to_thread(self._last_look, key, act, guard, limit)
             if problem:
                 raise NotYet(problem, 5.0)
             sent = await child.go()
         await asyncio.to_thread(self._after_send, key, sent)
 
-    def _last_look(self, key: str, act: Act, guard: Guard | None) -> str:
+    def _last_look(self, key: str, act: Act, guard: Guard | None, limit: float) -> str:
         """In one transaction: nothing stops this act, and it is `sending` from now on. Returns what stops it, or ""."""
         with self._store.write() as session:
             if guard:
@@ -145,7 +146,7 @@ class Ledger:
             values = {
                 "state": "sending",
                 "tries": IntentRow.tries + 1,
-                "deadline": now + timedelta(seconds=SEND_SECONDS),
+                "deadline": now + timedelta(seconds=limit),
             }
             if not _move(session, key, ("intended",), {**values, "updated_at": now}):
                 return f"{act.node}: somebody else is sending {act.kind}"

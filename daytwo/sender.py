@@ -8,6 +8,7 @@ End of input instead of `go`: it exits with 75 and has sent nothing. Killed by S
 Secrets come in by that line alone, which no other process can read, and are taken out of what is answered.
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 NOT_SENT = 75
 LONGEST_ANSWER = 65_536
+LONGEST_COMPLAINT = 4_096
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -42,7 +44,8 @@ def main() -> int:
     send = order["send"]
     if send["type"] == "command":
         os.execvpe(send["argv"][0], send["argv"], {**os.environ, **send["env"]})  # noqa: S606  # argv, no shell
-    return https(send) if send["type"] == "https" else request(send)
+    kinds = {"https": https, "request": request, "program": program}
+    return kinds[send["type"]](send)
 
 
 def arm(deadline: float) -> None:
@@ -82,6 +85,77 @@ def https(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of `
         said = said.replace(secret, "***")
     print(f"HTTP {answer.status}: {said}")
     return 0 if 200 <= answer.status < 300 else 1
+
+
+def program(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of `daytwo.domain.seams.Program`
+    """Run an operator's program and print what came of it as one line of JSON. Returns 0, whatever its own status.
+
+    It runs in a group of its own that the alarm kills whole: a program that calls others must not act late through
+    them. What it leaves running at its end is killed too.
+    """
+    import subprocess  # only here, as above
+
+    order = json.dumps({**send["input"], "secrets": send["secrets"]}).encode()
+    quiet = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+    pipe = subprocess.PIPE
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    try:
+        child = subprocess.Popen(
+            send["argv"], stdin=pipe, stdout=pipe, stderr=pipe, env=quiet, cwd="/", start_new_session=True
+        )
+    except OSError as problem:
+        print(json.dumps({"status": None, "error": f"cannot be started: {problem.strerror}"}))
+        return 0
+    signal.signal(signal.SIGALRM, lambda number, frame: _end_late(child.pid))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+    said, complaint, too_long = _converse(child, order)
+    if too_long:
+        _end_group(child.pid)
+    status = child.wait()
+    _end_group(child.pid)
+    error = "its answer is too long" if too_long else _tidy(complaint, send["secrets"])
+    print(json.dumps({"status": status, "said": _tidy(said, send["secrets"]), "error": error}))
+    return 0
+
+
+def _converse(child: "subprocess.Popen[bytes]", order: bytes) -> tuple[bytes, bytes, bool]:  # type: ignore[name-defined]  # noqa: F821  # imported where it is used
+    """Give the program its order and take what it says, until it closes both its outputs or says too much."""
+    import selectors
+
+    with contextlib.suppress(OSError):  # it did not want to know
+        child.stdin.write(order)
+        child.stdin.close()
+    said, complaint = bytearray(), bytearray()
+    with selectors.DefaultSelector() as open_ones:
+        open_ones.register(child.stdout, selectors.EVENT_READ, said)
+        open_ones.register(child.stderr, selectors.EVENT_READ, complaint)
+        while open_ones.get_map() and len(said) <= LONGEST_ANSWER:
+            for key, _ in open_ones.select():
+                piece = os.read(key.fd, 65_536)
+                if not piece:
+                    open_ones.unregister(key.fileobj)
+                elif key.data is said or len(complaint) < LONGEST_COMPLAINT:
+                    key.data.extend(piece)
+    return bytes(said), bytes(complaint[:LONGEST_COMPLAINT]), len(said) > LONGEST_ANSWER
+
+
+def _tidy(text: bytes, secrets: dict) -> str:  # type: ignore[type-arg]  # names to values
+    clean = text.decode(errors="replace")
+    for secret in secrets.values():
+        clean = clean.replace(secret, "***")
+    return clean.strip()
+
+
+def _end_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _end_late(leader: int) -> None:
+    """The deadline: end the program with all its children, then this process as any sender ends."""
+    _end_group(leader)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGALRM)
 
 
 if __name__ == "__main__":

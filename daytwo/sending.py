@@ -14,16 +14,30 @@ from typing import Final, NamedTuple, Self
 
 from daytwo import sender
 from daytwo.domain.errors import NotYet
-from daytwo.domain.seams import Send
+from daytwo.domain.seams import Program, Send
 
 ERROR_CHARS: Final = 500
+LATE: Final = "the deadline came before the answer"
 
 
 class Sent(NamedTuple):
-    """How a send ended. Not `ok` does not mean that nothing happened."""
+    """How a send ended. Not `ok` does not mean that nothing happened. `answer` and `status` are a program's."""
 
     ok: bool
     error: str
+    answer: str = ""
+    status: int | None = None
+
+
+def program_ended(out: bytes) -> Sent:
+    """How an operator's program ended, from what the child printed of it: well only with status 0."""
+    try:
+        told = json.loads(out)
+        status, said, error = told["status"], told.get("said", ""), told["error"]
+    except (ValueError, KeyError, TypeError):
+        return Sent(False, "the child that ran the program said nothing of it")
+    how = error if status is None else f"exit status {status}: {error or said}"
+    return Sent(status == 0, "" if status == 0 else how[:ERROR_CHARS], said or error, status)
 
 
 class Sender:
@@ -54,7 +68,9 @@ class Sender:
         out, err = await self._child.communicate(b"go\n")
         code = self._child.returncode
         if code == -signal.SIGALRM:
-            return Sent(False, "the deadline came before the answer")
+            return Sent(False, LATE)
+        if isinstance(self._send, Program):
+            return program_ended(out)
         text = (err or out).decode(errors="replace").strip()[:ERROR_CHARS]
         return Sent(code == 0, "" if code == 0 else f"exit status {code}: {text}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -102,6 +102,60 @@ class BmcAccess(Frozen):
         return password
 
 
+class CommandHardware(Frozen):
+    """A program of the operators that acts on machines: docs/hardware-command.md has its questions and answers."""
+
+    driver: Literal["command"] = Field(description="`command`: an operator's program.")
+    program: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        min_length=1,
+        description="The program, by its absolute path, and its first arguments. It is run without a shell.",
+    )
+    acts: tuple[Literal["reboot", "power-cycle"], ...] = Field(
+        default=("power-cycle",), min_length=1, description="What it can do."
+    )
+    question_seconds: float = Field(
+        default=10.0, gt=0, le=10.0, description="How long it may take to answer a question. At most 10 s."
+    )
+    act_seconds: float = Field(
+        default=20.0,
+        gt=0,
+        le=20.0,
+        description="How long it may take to give the order for an act; then it is killed with all that it started. "
+        "At most 20 s. Whether the act came true is asked afterwards.",
+    )
+    settle_seconds: float = Field(
+        default=30.0,
+        ge=1,
+        le=600.0,
+        description="How long after that the machine may still be obeying: only then an act counts as not done.",
+    )
+    check_identity: bool = Field(
+        default=True,
+        description="Whether it must say which machine it would act on, so that it is compared with what the node's "
+        "agent said. False: a wrong machine is the program's own mistake.",
+    )
+    secrets: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(
+        default_factory=dict,
+        description="What it is given under `secrets`, each as a reference: `file:/path` or `env:NAME`.",
+    )
+
+    @field_validator("program")
+    @classmethod
+    def _is_absolute(cls, program: tuple[str, ...]) -> tuple[str, ...]:
+        if not program[0].startswith("/"):
+            raise ValueError(f"found {program[0]!r}, allowed: a program by its absolute path")
+        return program
+
+    @field_validator("secrets")
+    @classmethod
+    def _are_references(cls, secrets: dict[str, str]) -> dict[str, str]:
+        for name, reference in secrets.items():
+            if not _REFERENCE.fullmatch(reference):
+                # Not quoted: it may be the secret itself.
+                raise ValueError(f"{name}: found something that is no reference, allowed: file:/path or env:NAME")
+        return secrets
+
+
 class ClusterDefinition(Frozen):
     """One cluster as its operators declare it."""
 
@@ -116,9 +170,13 @@ class ClusterDefinition(Frozen):
     bmcs: tuple[BmcAccess, ...] = Field(
         default=(), description="Its BMCs, for power cycles; a node that is in two is reached by the first."
     )
-    reboot_by: Literal["scheduler", "bmc"] = Field(
+    hardware: CommandHardware | None = Field(
+        default=None, description="A program of your own that acts on its machines, where it has no `bmcs`."
+    )
+    reboot_by: Literal["scheduler", "bmc", "command"] = Field(
         default="scheduler",
-        description="Who reboots: the scheduler (Slurm's RebootProgram), or the BMC, by a graceful restart.",
+        description="Who reboots: the scheduler (Slurm's RebootProgram), the BMC, by a graceful restart, or the "
+        "program of `hardware`.",
     )
     policy: Policy = Field(default=Policy(), description="What this site allows.")
 
@@ -128,6 +186,15 @@ class ClusterDefinition(Frozen):
         if kind not in SERVED:
             raise ValueError(f"found {str(kind)!r}, allowed: {' or '.join(SERVED)}, which this version serves")
         return kind
+
+    @model_validator(mode="after")
+    def _one_way_to_power(self) -> Self:
+        # Unresolved acts name their driver by its number, so no second one may come before the first.
+        if self.bmcs and self.hardware:
+            raise ValueError("hardware: found beside bmcs, allowed is one of the two")
+        if self.reboot_by == "command" and (self.hardware is None or "reboot" not in self.hardware.acts):
+            raise ValueError("reboot_by: found 'command', which needs `hardware` with `reboot` among its acts")
+        return self
 
     @model_validator(mode="after")
     def _each_node_once(self) -> Self:

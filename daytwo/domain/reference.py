@@ -15,11 +15,11 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from daytwo.domain import policy
-from daytwo.domain.definition import BmcAccess, ClusterDefinition, NodeGroup, SlurmAccess
+from daytwo.domain.definition import BmcAccess, ClusterDefinition, CommandHardware, NodeGroup, SlurmAccess
 from daytwo.domain.node_states import TABLE
 from daytwo.domain.windows import Window
 
-DEFINITION: Final = (ClusterDefinition, NodeGroup, SlurmAccess, BmcAccess)
+DEFINITION: Final = (ClusterDefinition, NodeGroup, SlurmAccess, BmcAccess, CommandHardware)
 POLICY: Final = (
     policy.Policy,
     policy.FaultRule,

@@ -103,7 +103,26 @@ class HttpsRequest(Frozen):
         return {name: value.get_secret_value() if reveal else str(value) for name, value in headers.items()}
 
 
-Send = Annotated[Command | Request | HttpsRequest, Field(discriminator="type")]
+class Program(Frozen):
+    """A question to an operator's program, or a write by it: JSON on its standard input, JSON on its output.
+
+    It runs in a group of processes of its own that dies whole after `seconds`. `secrets` reach it in `input` under
+    that name, and are shown only to the child that runs it: dump with the context `{"reveal": True}`.
+    """
+
+    type: Literal["program"] = "program"
+    argv: tuple[str, ...]
+    input: dict[str, Any]
+    secrets: dict[str, SecretStr] = Field(default_factory=dict)
+    seconds: float
+
+    @field_serializer("secrets")
+    def _shown(self, secrets: dict[str, SecretStr], info: FieldSerializationInfo) -> dict[str, str]:
+        reveal = info.context is not None and info.context.get("reveal") is True
+        return {name: value.get_secret_value() if reveal else str(value) for name, value in secrets.items()}
+
+
+Send = Annotated[Command | Request | HttpsRequest | Program, Field(discriminator="type")]
 
 
 class AlreadyDone(Frozen):
@@ -118,7 +137,7 @@ class NotOurs(Frozen):
     found: str
 
 
-Preparation = Command | Request | HttpsRequest | AlreadyDone | NotOurs
+Preparation = Command | Request | HttpsRequest | Program | AlreadyDone | NotOurs
 
 
 class Outcome(StrEnum):
@@ -140,7 +159,7 @@ class Look(Frozen):
     outcome: Outcome
     progress: str = ""
     proof: str = ""
-    proof_type: Literal["", "agent-boot-id", "slurm-boot-time", "scheduler-state", "bmc"] = ""
+    proof_type: Literal["", "agent-boot-id", "slurm-boot-time", "scheduler-state", "bmc", "command"] = ""
 
 
 class Target(Protocol):
@@ -163,6 +182,7 @@ class NodeFacts(Frozen):
     """What a scheduler says of one node. `states` are its own words, upper case (`IDLE`, `DRAIN`, `REBOOT_ISSUED`).
 
     `gpus` is the count the scheduler believes in, `gpus_configured` what it should have; `None` is not known.
+    `planned` says who keeps the node for maintenance now, `reserved` for whom it is reserved otherwise, or will be.
     """
 
     node: str
@@ -181,6 +201,8 @@ class NodeFacts(Frozen):
     responding: bool = True
     busy: bool = False
     rebooting: bool = False
+    planned: str = ""
+    reserved: str = ""
     at: datetime
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import os
 import ssl
 from collections.abc import Iterator, MutableMapping
 from datetime import UTC, datetime
@@ -26,6 +25,7 @@ from sushy.auth import AuthBase
 from daytwo.domain.definition import BmcAccess
 from daytwo.domain.errors import DaytwoError, NotYet, Refused, UnknownAnswer, Unreachable
 from daytwo.hardware.redfish_line import Line, TokenRefused
+from daytwo.hardware.references import resolve
 
 READ_SECONDS: Final = 10.0
 """For each piece of an answer. A busy BMC answers in a few seconds, one that boots not at all."""
@@ -50,18 +50,6 @@ Tokens = MutableMapping[str, Token]
 """Sessions that were left open, by the address of their BMC."""
 
 
-def resolve(reference: str) -> SecretStr:
-    """Return the secret that `file:/path` or `env:NAME` stands for. Raises `Refused`, naming the reference only."""
-    kind, _, where = reference.partition(":")
-    try:
-        secret = os.environ.get(where, "") if kind == "env" else Path(where).read_text(encoding="utf-8").strip("\r\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"bmcs: the password {reference} cannot be read ({type(error).__name__})") from None
-    if not secret:
-        raise Refused(f"bmcs: the password {reference} is empty")
-    return SecretStr(secret)
-
-
 def ca_file(access: BmcAccess) -> str | None:
     """The certificates that vouch for these BMCs; `None` where nobody needs to. Raises `Refused` if there are none."""
     if not access.verify:
@@ -79,7 +67,7 @@ class Conversation:
         self.address, self.access = address, access
         self.bmc_time = datetime.now(UTC)
         self.root: Any = None
-        self._password = resolve(access.password)
+        self._password = resolve(access.password, "bmcs: the password")
         self._tokens = tokens
         self._line = Line(address, verify=ca_file(access) or False, read_seconds=read_seconds, heard=self._hear)
 
