@@ -85,7 +85,7 @@ class Adapters(Mapping[str, Target]):
 
     def _build(self, row: ClusterRow) -> Cluster:
         definition = ClusterDefinition.model_validate(row.definition)
-        scheduler, own = self._noted(definition.name, *_scheduler(definition))
+        scheduler, own = _scheduler(definition)
         memory = Memory(self._store, definition.name, row.updated_at)
         if definition.hardware:
             program = CommandHardware(definition.hardware, scheduler, memory)
