@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
+from activities import others
 from activities import signatures as do
 from activities.boundary import implements
+from activities.patience import Patience
 from activities.world import World, intent_key, mark_of
 from daytwo.adapters import Cluster
-from daytwo.domain.errors import Failed, NotYet
+from daytwo.domain.errors import Failed, NotYet, TryAgain
 from daytwo.domain.exchange import StepDone, StepInput
 from daytwo.domain.seams import ACT_OF, Act, ActKind, Hardware
 from daytwo.store.tables import IntentRow, NodeRow
@@ -24,24 +26,27 @@ class HardwareActivities:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self._patience = Patience(world)
 
     @implements(do.ACT)
     async def act(self, arg: StepInput) -> StepDone:
         """Carry the approved action out, once, and wait for its proof; `Failed` when the policy's time is over."""
         cluster = await self.world.cluster(arg.ref)
         kind, driver = _driver(cluster, arg)
-        act = await self._intended(arg, kind, driver)
-        key = intent_key(arg.ref.repair_id, arg.stage, act)
+        bare = Act(kind=kind, cluster=arg.ref.cluster, node=arg.ref.node, target=arg.ref.node, mark=mark_of(arg.ref))
+        key = intent_key(arg.ref.repair_id, arg.stage, bare)
         try:
+            if not await self._was_sent(key) and (seen := await others.act_after_others(self.world, cluster, arg)):
+                return StepDone(text=f"{arg.action} is not needed any more", proof=seen)
+            act = await self._intended(arg, bare, key, driver)
             look = await self.world.ledger.carry_out(key, driver, act)
-        except NotYet as error:
-            raise self._late(cluster, arg, await self._row(key), error) from error
+        except TryAgain as error:
+            raise await self._late(cluster, arg, await self._row(key), error) from None
         return StepDone(text=f"{arg.action} is proven", proof=look.proof)
 
-    async def _intended(self, arg: StepInput, kind: ActKind, driver: str) -> Act:
+    async def _intended(self, arg: StepInput, act: Act, key: str, driver: str) -> Act:
         """The act as it was first intended: what was true before it must not be read again after it."""
-        act = Act(kind=kind, cluster=arg.ref.cluster, node=arg.ref.node, target=arg.ref.node, mark=mark_of(arg.ref))
-        row = await self.world.read(lambda s: s.get(IntentRow, intent_key(arg.ref.repair_id, arg.stage, act)))
+        row = await self._row(key)
         if row is not None:
             return Act.model_validate(row.act)
         node = await self.world.read(lambda s: s.get(NodeRow, (arg.ref.cluster, arg.ref.node)))
@@ -52,19 +57,26 @@ class HardwareActivities:
         _, cluster, number = driver.split(":")
         return self.world.adapters.cluster(cluster).hardware[int(number)]
 
+    async def _was_sent(self, key: str) -> bool:
+        row = await self._row(key)
+        return row is not None and row.state != "intended"
+
     async def _row(self, key: str) -> IntentRow | None:
         return await self.world.read(lambda s: s.get(IntentRow, key))
 
-    def _late(self, cluster: Cluster, arg: StepInput, row: IntentRow | None, error: NotYet) -> Exception:
+    async def _late(self, cluster: Cluster, arg: StepInput, row: IntentRow | None, error: TryAgain) -> Exception:
         """Time counts from the last send, failed try or stage of the boot, which a crash may have put off."""
         limit = cluster.definition.policy.timing.boot_seconds
         moved = row.updated_at if row and row.tries else arg.since
         sent = row.sent_at or moved if row else moved
-        now = self.world.now()
-        if (now - moved).total_seconds() > limit or (now - sent).total_seconds() > LONGEST_BOOT * limit:
-            seen = f"; last seen: {row.proof}" if row and row.proof else ""
-            return Failed(f"{arg.ref.node}: {arg.action} is not proven after {limit:.0f} s: {error}{seen}")
-        return NotYet(str(error), max(PROOF_POLL_SECONDS, error.delay_seconds))
+        if (await self._patience.used(arg.ref, sent)).seconds > LONGEST_BOOT * limit:
+            moved, limit = sent, LONGEST_BOOT * limit
+        if row and row.proof:
+            error.args = (f"{error}; last seen: {row.proof}",)
+        waits = await self._patience.after(error, arg, f"{arg.action} is not proven", limit, since=moved)
+        if isinstance(waits, NotYet):
+            waits.delay_seconds = max(PROOF_POLL_SECONDS, waits.delay_seconds)
+        return waits
 
 
 def _heard_of(node: NodeRow | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from activities import signatures as do
 from activities.boundary import implements
+from activities.patience import Patience
 from activities.scheduler import SchedulerActivities
 from activities.world import World
 from daytwo import node_requests as mailbox
@@ -34,16 +35,21 @@ class VerifyActivities:
     def __init__(self, world: World) -> None:
         self.world = world
         self._scheduler = SchedulerActivities(world)
+        self._patience = Patience(world)
 
     @implements(do.VERIFY)
     async def verify(self, arg: StepInput) -> Verified:
         """Test the node for the fault that it had. The marks are written again first: a reboot may have lifted them."""
         cluster = await self.world.cluster(arg.ref)
-        await self._scheduler.mark(cluster, arg)
+        try:
+            await self._scheduler.mark(cluster, arg)
+        except TryAgain as error:
+            limit = cluster.definition.policy.verify.timeout_seconds
+            raise await self._patience.after(error, arg, "our marks are not written again", limit) from None
         self._wait_for_quiet(cluster, arg)
         answers = await self._ask(cluster, arg)
         judged = await self._judge(cluster, arg, answers)
-        if judged.wait_seconds and not self._is_late(cluster, arg):
+        if judged.wait_seconds and not await self._is_late(cluster, arg):
             await asyncio.to_thread(self._forget, arg)
             raise NotYet(f"{arg.ref.node}: {judged.summary}", judged.wait_seconds)
         return await self.world.write(lambda s: _write_run(s, arg, judged, self.world))
@@ -55,9 +61,8 @@ class VerifyActivities:
         if left > 0:
             raise NotYet(f"{arg.ref.node}: quiet time before the tests", min(left + 0.2, 60.0))
 
-    def _is_late(self, cluster: Cluster, arg: StepInput) -> bool:
-        limit = cluster.definition.policy.verify.timeout_seconds
-        return (self.world.now() - arg.since).total_seconds() > limit
+    async def _is_late(self, cluster: Cluster, arg: StepInput) -> bool:
+        return await self._patience.is_late(arg, cluster.definition.policy.verify.timeout_seconds)
 
     async def _ask(self, cluster: Cluster, arg: StepInput) -> Answers:
         """The answers of the agent to what this round needs; `None` for one that did not come."""
@@ -115,7 +120,7 @@ class VerifyActivities:
         try:
             return await cluster.scheduler.node(arg.ref.node)
         except TryAgain:
-            if self._is_late(cluster, arg):
+            if await self._is_late(cluster, arg):
                 return None
             # The agent is asked again too: what it sees meanwhile must not count as judged.
             await asyncio.to_thread(self._forget, arg)

@@ -5,23 +5,29 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlmodel import Session, select
+from sqlalchemy import func
+from sqlmodel import Session, col, select
 
+from activities import others
 from activities import signatures as do
 from activities.boundary import implements
+from activities.patience import LONGEST_OUTAGE, Patience
 from activities.world import World, class_of, mark_of
 from daytwo import repairs
 from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, Foreign, NotYet, TryAgain
 from daytwo.domain.exchange import RepairRef, Right, StepDone, StepInput
 from daytwo.domain.interruptions import HOUR, too_many
+from daytwo.domain.others_hands import before_our_act
 from daytwo.domain.repair_states import RULES
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus, State, Workload
 from daytwo.store.situations import node_row
-from daytwo.store.tables import FindingRow, NodeRow
+from daytwo.store.tables import FindingRow, IntentRow, NodeRow
 
 POLL_SECONDS: Final = 2.0
+LIFT_SECONDS: Final = 600.0
+"""As long as a node may take to rejoin."""
 HEARD_WITHIN_SECONDS: Final = 120.0
 """A node returns only if its agent was heard this recently: two pulses."""
 
@@ -31,16 +37,17 @@ class SchedulerActivities:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self._patience = Patience(world)
 
     @implements(do.QUARANTINE)
     async def quarantine(self, arg: StepInput) -> StepDone:
         """Write our marks. Raises `Foreign` where another's mark stands, `Failed` after the state's limit."""
         cluster = await self.world.cluster(arg.ref)
         try:
+            await others.mark_after_others(self.world, cluster, arg.ref)
             proof = await self.mark(cluster, arg)
         except TryAgain as error:
-            self._fail_if_late(State.QUARANTINING, arg, error)
-            raise
+            raise await self._in_time(State.QUARANTINING, arg, error) from None
         return StepDone(text="no new work lands on the node", proof=proof)
 
     async def mark(self, cluster: Cluster, arg: StepInput) -> str:
@@ -48,10 +55,10 @@ class SchedulerActivities:
         acts = cluster.scheduler.quarantine_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
         return await self.world.carry_out(arg.ref, arg.stage, acts)
 
-    def _fail_if_late(self, state: State, arg: StepInput, error: TryAgain) -> None:
-        limit = RULES[state].limit
-        if limit is not None and self.world.now() > arg.since + limit:
-            raise Failed(f"{arg.ref.node}: {state} took longer than {limit}: {error}") from error
+    async def _in_time(self, state: State, arg: StepInput, error: TryAgain) -> TryAgain:
+        """Return what to raise while the state has time. Raises `Failed` after it."""
+        limit = RULES[state].limit or LONGEST_OUTAGE
+        return await self._patience.after(error, arg, f"{state} has not ended", limit.total_seconds())
 
     @implements(do.TAKE_RIGHT)
     async def take_right(self, arg: StepInput) -> Right:
@@ -61,11 +68,21 @@ class SchedulerActivities:
         if shut := policy.closed(arg.action, class_of(arg.proposal), now):
             await self.world.say_waiting(arg.ref, shut.says)
             return Right(granted=False, text=shut.says, opens_at=shut.opens_at)
-        problem = await self._interrupts_too_much(cluster, arg, now) or await self.world.write(
-            lambda s: repairs.take_right(s, arg.ref, policy.budget, now)
+        problem = (
+            await self._others_first(cluster, arg)
+            or await self._interrupts_too_much(cluster, arg, now)
+            or await self.world.write(lambda s: repairs.take_right(s, arg.ref, policy.budget, now))
         )
         await self.world.say_waiting(arg.ref, problem)
         return Right(granted=not problem, text=problem or "the approved moment has come and the budget allows it")
+
+    async def _others_first(self, cluster: Cluster, arg: StepInput) -> str:
+        """For whom the repair waits before it takes its right; while the scheduler does not answer nobody knows."""
+        try:
+            await others.act_after_others(self.world, cluster, arg)
+        except TryAgain as error:
+            return f"{others.WAITS}{error}"
+        return ""
 
     async def _interrupts_too_much(self, cluster: Cluster, arg: StepInput, now: datetime) -> str:
         """Why work may not be interrupted now. The scheduler is asked for it only where some was of late."""
@@ -88,26 +105,34 @@ class SchedulerActivities:
         From a node that does not answer nothing is requeued: its ranks may still write where the next ones would read.
         """
         cluster = await self.world.cluster(arg.ref)
+        limit = cluster.definition.policy.drain.timeout_seconds
+        try:
+            return await self._drain(cluster, arg)
+        except TryAgain as error:
+            raise await self._patience.after(error, arg, "not drained", limit) from None
+
+    async def _drain(self, cluster: Cluster, arg: StepInput) -> StepDone:
         facts = await cluster.scheduler.node(arg.ref.node)
-        if not arg.disturbed and _booted(arg, facts):
+        if not arg.disturbed and others.booted_since(arg, facts):
             return StepDone(text="somebody else has booted the node", booted_by_another=True)
         _still_ours(arg.ref, facts)
+        await others.wait_for(self.world, arg.ref, before_our_act(facts))
         jobs = await cluster.scheduler.workloads([arg.ref.node])
         if facts.responding:
             acts = cluster.scheduler.interrupt_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref), jobs)
             await self.world.carry_out(arg.ref, arg.stage, acts)
         if facts.busy or jobs:
-            raise self._busy(cluster, arg, facts, jobs)
+            raise await self._busy(cluster, arg, facts, jobs)
         # A job that has left is no longer among the acts of this try: its requeue is proven here.
         await self.world.ledger.carry_on(arg.ref.repair_id)
         return StepDone(text="no job runs on the node", interrupted=await self._interrupted(arg))
 
-    def _busy(self, cluster: Cluster, arg: StepInput, facts: NodeFacts, jobs: tuple[Workload, ...]) -> Exception:
+    async def _busy(self, cluster: Cluster, arg: StepInput, facts: NodeFacts, jobs: tuple[Workload, ...]) -> Exception:
         limit = cluster.definition.policy.drain.timeout_seconds
         names = ", ".join(f"{job.id} ({job.user})" for job in jobs[:5]) or "jobs that are ending"
         if not facts.responding:
             names += "; the node does not answer, so nothing is requeued until its scheduler has given it up"
-        if (self.world.now() - arg.since).total_seconds() > limit:
+        if await self._patience.is_late(arg, limit):
             return Failed(f"{arg.ref.node}: not drained after {limit:.0f} s; {names} still run, and nothing is forced")
         return NotYet(f"{arg.ref.node}: waiting for {names}", POLL_SECONDS)
 
@@ -117,11 +142,18 @@ class SchedulerActivities:
     @implements(do.LIFT)
     async def lift(self, arg: StepInput) -> StepDone:
         """Take our marks off, in reverse. What is not ours (any more) is left alone and is no error."""
+        if arg.taking_back and await self._interrupted(arg):
+            return StepDone(text="work was interrupted already: the marks stay", interrupted=True)
         cluster = await self.world.cluster(arg.ref)
         try:
             proof = await self._lift(cluster, arg)
         except Foreign as error:
             return StepDone(text=str(error))
+        except TryAgain as error:
+            since = await self.world.read(lambda s: _began(s, arg)) or self.world.now()
+            raise await self._patience.after(
+                error, arg, "our marks are not lifted", LIFT_SECONDS, since=since
+            ) from None
         return StepDone(text="our marks are lifted", proof=proof)
 
     async def _lift(self, cluster: Cluster, arg: StepInput) -> str:
@@ -141,14 +173,14 @@ class SchedulerActivities:
             node = await self.world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
             _was_heard(node, self.world.now())
         except TryAgain as error:
-            self._fail_if_late(State.REJOINING, arg, error)
-            raise
+            raise await self._in_time(State.REJOINING, arg, error) from None
         return StepDone(text="the node takes work again")
 
 
-def _booted(arg: StepInput, facts: NodeFacts) -> bool:
-    before = arg.proposal.boot_time if arg.proposal else None
-    return bool(before and facts.boot_time and (facts.boot_time - before).total_seconds() > 2)
+def _began(session: Session, arg: StepInput) -> datetime | None:
+    """When the first write of this stage was intended: a lift has no state of its own that began with it."""
+    mine = col(IntentRow.id).startswith(f"{arg.ref.repair_id}/{arg.stage}/", autoescape=True)
+    return session.exec(select(func.min(IntentRow.created_at)).where(mine)).one()
 
 
 def _still_ours(ref: RepairRef, facts: NodeFacts) -> None:

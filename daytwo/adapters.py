@@ -18,7 +18,8 @@ from daytwo.hardware.redfish import RedfishHardware, Watching, unwatched
 from daytwo.hardware.redfish_memory import Memory
 from daytwo.hardware.simulated import SimulatedHardware
 from daytwo.hardware.slurm import SlurmHardware
-from daytwo.outages import Outages, bmc_of
+from daytwo.noted import NotedHardware, NotedScheduler
+from daytwo.outages import Outages, bmc_of, scheduler_of
 from daytwo.schedulers.simulated import SimulatedScheduler
 from daytwo.schedulers.slurm import SlurmScheduler
 from daytwo.store.engine import Store
@@ -85,7 +86,7 @@ class Adapters(Mapping[str, Target]):
 
     def _build(self, row: ClusterRow) -> Cluster:
         definition = ClusterDefinition.model_validate(row.definition)
-        scheduler, own = _scheduler(definition)
+        scheduler, own = self._noted(definition.name, *_scheduler(definition))
         memory = Memory(self._store, definition.name, row.updated_at)
         if definition.hardware:
             program = CommandHardware(definition.hardware, scheduler, memory)
@@ -94,6 +95,12 @@ class Adapters(Mapping[str, Target]):
             return Cluster(definition, row.policy_revision, scheduler, (own,))
         bmcs = RedfishHardware(definition.bmcs, scheduler, memory, watching=self._watching(definition.name))
         return Cluster(definition, row.policy_revision, scheduler, (own, bmcs))
+
+    def _noted(self, cluster: str, scheduler: Scheduler, own: Hardware) -> tuple[Scheduler, Hardware]:
+        if self._outages is None:
+            return scheduler, own
+        part = scheduler_of(cluster)
+        return NotedScheduler(scheduler, self._outages, part), NotedHardware(own, self._outages, part)
 
     def _watching(self, cluster: str) -> Watching:
         outages = self._outages

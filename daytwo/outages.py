@@ -194,10 +194,15 @@ class Away(NamedTuple):
         return ", ".join(names) or f"{self.seconds:.0f} s in which a part did not answer"
 
 
-def time_away(session: Session, parts: Collection[str], *, since: datetime, now: datetime) -> Away:
-    """How much of the time from `since` to `now` any of these parts was away."""
+Interval = tuple[datetime, datetime]
+
+
+def time_away(
+    session: Session, parts: Collection[str], *, since: datetime, now: datetime, also: Collection[Interval] = ()
+) -> Away:
+    """How much of the time from `since` to `now` any of these parts was away. `also`: other times that do not count."""
     over = select(OutageRow.began, OutageRow.ended).where(col(OutageRow.part).in_(parts), OutageRow.ended > since)
-    times = [(max(began, since), min(ended, now)) for began, ended in session.exec(over)]
+    times = [(max(began, since), min(ended, now)) for began, ended in (*session.exec(over), *also)]
     still: dict[str, datetime] = {}
     for row in session.exec(select(PartRow).where(col(PartRow.part).in_(parts), col(PartRow.away).is_(True))):
         times.append((max(row.since, since), min(now, row.tried_at + BELIEVED_FOR)))
@@ -206,7 +211,7 @@ def time_away(session: Session, parts: Collection[str], *, since: datetime, now:
     return Away(_together(times), still)
 
 
-def _together(times: Iterable[tuple[datetime, datetime]]) -> float:
+def _together(times: Iterable[Interval]) -> float:
     """Seconds that are covered by any of these times."""
     seconds, reached = 0.0, None
     for began, ended in sorted(times):
