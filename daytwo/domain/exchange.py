@@ -215,7 +215,11 @@ class Verdict(Lasting):
 
 
 class StepInput(Lasting):
-    """One step on the node. `stage` names it within the repair, so that a retry finds its own intents."""
+    """One step on the node. `stage` names it within the repair, so that a retry finds its own intents.
+
+    `taking_back`: the marks are lifted because somebody took the approval back, which only holds while no work was
+    interrupted.
+    """
 
     ref: RepairRef
     stage: str
@@ -225,6 +229,7 @@ class StepInput(Lasting):
     acted_at: datetime | None = None
     disturbed: bool = False
     judged_up_to: int = 0
+    taking_back: bool = False
     since: datetime
 
 
