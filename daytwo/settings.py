@@ -69,6 +69,15 @@ def seconds(name: str, default: float, environ: Mapping[str, str] = os.environ) 
     return duration
 
 
+def whole(name: str, default: int, environ: Mapping[str, str] = os.environ) -> int:
+    """Return the number in variable `name`, from 1 to 1,000,000. Raises `BadInput` naming it."""
+    found = environ.get(name) or str(default)
+    number = int(found) if found.isascii() and found.isdigit() and len(found) < 8 else 0
+    if not 1 <= number <= 1_000_000:
+        raise BadInput(f"{name}: found {found!r}; allowed is a whole number from 1 to 1000000")
+    return number
+
+
 def _default_state_dir() -> Path:
     return Path("/var/lib/daytwo") if os.geteuid() == 0 else Path.home() / ".local/state/daytwo"
 

@@ -1,7 +1,8 @@
 """The gateway process, `python -m workers.gateway`: binds the address of `DAYTWO_GATEWAY_URL` until SIGTERM or SIGINT.
 
-`DAYTWO_GATEWAY_TLS_CERT` and `DAYTWO_GATEWAY_TLS_KEY` name PEM files. `DAYTWO_PULSE_SECONDS` is how often a node with
-nothing to say reports; only labs need another value than 60.
+`DAYTWO_GATEWAY_TLS_CERT` and `DAYTWO_GATEWAY_TLS_KEY` name PEM files. `DAYTWO_GATEWAY_PEER_CONNECTIONS` is how many
+connections one address may have: more than 64 where nodes come through a proxy or a NAT. `DAYTWO_PULSE_SECONDS` is how
+often a node with nothing to say reports; only labs need another value than 60.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ import uvicorn
 from daytwo import settings as settings_module
 from daytwo.domain.errors import BadInput, DaytwoError
 from daytwo.gateway.app import PULSE_SECONDS, Gateway, create_app
+from daytwo.gateway.doors import PER_ADDRESS, PatientProtocol, open_doors
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
+
+log = logging.getLogger(__name__)
 
 PORTS: Final = {"http": 80, "https": 443}
 STOP_SECONDS: Final = 10
@@ -43,6 +47,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     pulse_seconds = settings_module.seconds("DAYTWO_PULSE_SECONDS", PULSE_SECONDS, environ)
     cert, key = _file(environ, "CERT"), _file(environ, "KEY")
     address = urlsplit(settings.gateway_url)
+    per_address = settings_module.whole("DAYTWO_GATEWAY_PEER_CONNECTIONS", PER_ADDRESS, environ)
     settings_module.check_tls(settings, environ)
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store(settings.store_url)
@@ -50,18 +55,21 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         store.migrate()
         config = uvicorn.Config(
             create_app(Gateway(store, pulse_seconds=pulse_seconds)),
-            host=address.hostname or "127.0.0.1",
-            port=address.port or PORTS[address.scheme],
+            http=PatientProtocol,
             ssl_certfile=cert,
             ssl_keyfile=key,
             log_config=None,
             access_log=False,
+            proxy_headers=False,
             server_header=False,
             ws="none",
             lifespan="off",
             timeout_graceful_shutdown=STOP_SECONDS,
         )
-        uvicorn.Server(config).run()
+        host, port = address.hostname or "127.0.0.1", address.port or PORTS[address.scheme]
+        with open_doors(host, port, per_address=per_address) as doors:
+            log.info("listening on %s", settings.gateway_url)
+            uvicorn.Server(config).run(sockets=doors)
     finally:
         store.close()
 

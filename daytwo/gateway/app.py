@@ -21,8 +21,8 @@ from starlette.exceptions import HTTPException
 from daytwo.domain.errors import NotFound, TryAgain
 from daytwo.gateway.body import read_body
 from daytwo.gateway.findings import OldStream, take_findings
-from daytwo.gateway.identity import Identity, identify
-from daytwo.gateway.limits import Buckets, Rate
+from daytwo.gateway.identity import Identity, hash_of, identify
+from daytwo.gateway.limits import Buckets, Familiar, Rate
 from daytwo.gateway.metrics import CountRequests, Metrics
 from daytwo.gateway.models import Findings, Pulse
 from daytwo.gateway.problems import Problem, too_fast
@@ -55,19 +55,30 @@ class Gateway:
     now: Callable[[], datetime] = _utc_now
     requests: Buckets = field(default_factory=lambda: Buckets(REQUESTS))
     records: Buckets = field(default_factory=lambda: Buckets(RECORDS))
+    familiar: Familiar = field(default_factory=Familiar)
     metrics: Metrics = field(default_factory=Metrics)
     _writers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WRITERS))
 
     async def admit(self, node: str, request: Request) -> Identity:
         """Return who speaks. Raises `Problem`: 401 unknown, 403 another node's name, 429 too fast."""
-        identity = await asyncio.to_thread(identify, self.store, request.headers.get("authorization"))
-        if identity is None:
+        hashed = hash_of(request.headers.get("authorization"))
+        familiar = self.familiar.node_of(hashed) if hashed else None
+        if familiar:
+            self._slow_down(*familiar)
+        identity = await asyncio.to_thread(identify, self.store, hashed) if hashed else None
+        if hashed is None or identity is None:
+            self.familiar.forget(hashed or "")
             raise Problem(401, "the token is missing, unknown or revoked", headers={"WWW-Authenticate": "Bearer"})
+        if not familiar:
+            self.familiar.meet(hashed, identity.cluster, identity.node)
+            self._slow_down(identity.cluster, identity.node)
         if identity.node != node:
             raise Problem(403, f"node: found {node[:64]!r}, allowed is the token's own", field="node")
-        if wait := self.requests.take(identity.cluster, identity.node):
-            raise too_fast(wait)
         return identity
+
+    def _slow_down(self, cluster: str, node: str) -> None:
+        if wait := self.requests.take(cluster, node):
+            raise too_fast(wait)
 
     async def write(self, act: Callable[..., Result], *given: Any) -> Result:
         """Run one transaction in a thread."""

@@ -65,12 +65,14 @@ def retire_older(session: Session, identity: Identity, *, now: datetime) -> None
         _revoke(session, identity.cluster, identity.node, now, before=used.created_at)
 
 
-def identify(store: Store, authorization: str | None) -> Identity | None:
-    """Return the node that an `Authorization` header names, or `None` for a token that is not good."""
+def hash_of(authorization: str | None) -> str | None:
+    """Return the hash of the token in an `Authorization` header, or `None` where there is none."""
     scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not 0 < len(token) <= LONGEST:
-        return None
-    hashed = _hash(token)
+    return _hash(token) if scheme.lower() == "bearer" and 0 < len(token) <= LONGEST else None
+
+
+def identify(store: Store, hashed: str) -> Identity | None:
+    """Return the node whose token has this hash, or `None` if none has, or no more."""
     with store.read() as session:
         query = select(NodeTokenRow).where(NodeTokenRow.hash == hashed, col(NodeTokenRow.revoked_at).is_(None))
         row = session.exec(query).first()

@@ -1,4 +1,8 @@
-"""How fast one node may speak. Per process and in memory: with several gateways a node gets as many times more."""
+"""How fast one node may speak. Per process and in memory: with several gateways a node gets as many times more.
+
+`daytwo.gateway.app` asks. A token that was good before is limited before the store is asked about it, so that a node
+in haste costs the others no look-ups.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,31 @@ class Rate:
 
     burst: float
     per_second: float
+
+
+class Familiar:
+    """Whose tokens were good when they were last seen, by hash. It lets nobody in: it only names whom to slow down."""
+
+    def __init__(self, most: int = 100_000) -> None:
+        self._most = most
+        self._nodes: dict[str, tuple[str, str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def node_of(self, token_hash: str) -> tuple[str, str] | None:
+        """Return cluster and node, or `None` for a token that is new here."""
+        return self._nodes.get(token_hash)
+
+    def meet(self, token_hash: str, cluster: str, node: str) -> None:
+        """Remember a token that is good; the oldest is forgotten where there are too many."""
+        if len(self._nodes) >= self._most and token_hash not in self._nodes:
+            del self._nodes[next(iter(self._nodes))]
+        self._nodes[token_hash] = (cluster, node)
+
+    def forget(self, token_hash: str) -> None:
+        """The token is not good any more."""
+        self._nodes.pop(token_hash, None)
 
 
 class Buckets:

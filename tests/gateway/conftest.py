@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from sqlmodel import col, select
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.vocabulary import ClusterKind
 from daytwo.gateway.app import Gateway, create_app
+from daytwo.gateway.doors import PatientProtocol, open_doors
 from daytwo.gateway.identity import issue_token
 from daytwo.intake import declare
 from daytwo.store.engine import Store
@@ -118,6 +120,21 @@ class Records:
             return list(session.exec(query.order_by(col(FindingRow.id))))
 
 
+@contextmanager
+def serving(app: FastAPI, *, per_address: int = 64, http: type[PatientProtocol] = PatientProtocol) -> Iterator[str]:
+    """Serve as the gateway's process does, on a free port."""
+    config = uvicorn.Config(app, http=http, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    with open_doors("127.0.0.1", 0, per_address=per_address) as doors:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": doors})
+        thread.start()
+        while not server.started:
+            time.sleep(0.005)
+        yield f"http://127.0.0.1:{doors[0].getsockname()[1]}"
+        server.should_exit = True
+        thread.join(10)
+
+
 @pytest.fixture
 def now() -> Time:
     return Time()
@@ -138,14 +155,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
 
 @pytest.fixture(scope="session")
 def server_url(app: FastAPI) -> Iterator[str]:
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off", ws="none"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.005)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(10)
+    with serving(app) as url:
+        yield url
 
 
 @pytest.fixture
