@@ -10,6 +10,7 @@ from sqlmodel import Session, select
 
 from activities import signatures as do
 from activities.boundary import implements
+from activities.others import WAITS
 from activities.two_persons import SECOND, waits_for
 from activities.world import World
 from daytwo import repairs
@@ -18,6 +19,7 @@ from daytwo.domain.asked import ASKED, Asked, chosen
 from daytwo.domain.cases import cases_of, clears_by_reading
 from daytwo.domain.errors import TryAgain
 from daytwo.domain.exchange import AssessInput, Assessment
+from daytwo.domain.others_hands import others_work
 from daytwo.domain.policy import Policy, Timing
 from daytwo.domain.proposal import Proposal, build_proposal, has_grown
 from daytwo.domain.seams import NodeFacts, Ownership
@@ -58,6 +60,7 @@ class AssessActivities:
         now = self.world.now()
         seen = await self.world.read(lambda s: _look(s, arg, cluster, answer, now))
         await self._say_second(arg, cluster.definition.policy, now)
+        await self._say_others(arg, facts)
         assessed = _answer(arg, seen, cluster.definition.policy, now)
         shown = assessed.proposal if assessed.outcome == "stands" else None
         if shown is not None:
@@ -74,6 +77,15 @@ class AssessActivities:
             text = await self.world.read(lambda s: waits_for(s, ref.repair_id, arg.revision, policy, now=now))
             if text or (await self.world.waiting(ref)).startswith(SECOND):
                 await self.world.say_waiting(ref, text)
+
+    async def _say_others(self, arg: AssessInput, facts: NodeFacts | None) -> None:
+        """Let people see whose work on the node a proposal waits for."""
+        if arg.state is not State.PROPOSED or facts is None:
+            return
+        whom = others_work(facts)
+        said = await self.world.waiting(arg.ref)
+        if (whom and not said) or said.startswith(WAITS):
+            await self.world.say_waiting(arg.ref, WAITS + whom if whom else "")
 
     async def _ask_scheduler(self, cluster: Cluster, node: str) -> tuple[NodeFacts | None, tuple[Workload, ...] | None]:
         try:

@@ -13,12 +13,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from sqlalchemy import func
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from daytwo.controller.leases import Lease
 from daytwo.controller.loops import Clock, every
 from daytwo.domain.load_definition import expand_nodes
+from daytwo.domain.others_hands import is_switched_off
 from daytwo.domain.policy import Policy
+from daytwo.domain.seams import NodeFacts
 from daytwo.domain.vocabulary import FindingStatus
 from daytwo.intake import CLUSTER_WIDE, NODE, Observation, observe
 from daytwo.store.engine import Store
@@ -110,14 +112,15 @@ class SilenceWatch:
         before = self._uptime.get(cluster.name, Uptime(None, now))
         uptime = self._uptime[cluster.name] = before.advance(newest, now, after / 2)
         found = _found(session, cluster.name)
+        heard, off = _without_switched_off(session, cluster.name, _heard(session, cluster), before=now - after)
         verdict = silent_nodes(
-            _heard(session, cluster),
-            frozenset(found - {CLUSTER_WIDE}),
+            heard,
+            frozenset(found - {CLUSTER_WIDE} - off),
             uptime=uptime,
             quiet_for=now - max(self._began, newest or self._began),
             after=after,
         )
-        return _changes(cluster.name, found, verdict, now)
+        return _changes(cluster.name, found, verdict, now, excused=off)
 
 
 def _limit(cluster: ClusterRow) -> float:
@@ -131,6 +134,18 @@ def _heard(session: Session, cluster: ClusterRow) -> dict[str, datetime]:
     return {name: at for name, at in session.exec(query) if at is not None and name in declared}
 
 
+def _without_switched_off(
+    session: Session, cluster: str, heard: dict[str, datetime], *, before: datetime
+) -> tuple[dict[str, datetime], set[str]]:
+    """Of those last heard before that, leave out what is switched off, and count others from when they booted."""
+    old = [name for name, at in heard.items() if at < before]
+    query = select(NodeRow.name, NodeRow.facts).where(NodeRow.cluster == cluster, col(NodeRow.name).in_(old))
+    known = {name: NodeFacts.model_validate(facts) for name, facts in session.exec(query) if facts}
+    off = {name for name, facts in known.items() if is_switched_off(facts)}
+    booted = {name: max(heard[name], facts.boot_time) for name, facts in known.items() if facts.boot_time}
+    return {name: at for name, at in (heard | booted).items() if name not in off}, off
+
+
 def _found(session: Session, cluster: str) -> set[str]:
     """The nodes that have been found silent; the gateway's finding stands under `CLUSTER_WIDE`."""
     query = select(FindingRow.node).where(
@@ -139,9 +154,10 @@ def _found(session: Session, cluster: str) -> set[str]:
     return set(session.exec(query))
 
 
-def _changes(cluster: str, found: set[str], verdict: Silence, now: datetime) -> list[Observation]:
-    """What is new. A node's silence ends by its own pulse, not here."""
+def _changes(cluster: str, found: set[str], verdict: Silence, now: datetime, *, excused: set[str]) -> list[Observation]:
+    """What is new. A node's silence ends by its own pulse, or because it is switched off."""
     seen = [_observation(cluster, node, NODE, FindingStatus.FIRING, now) for node in sorted(verdict.nodes - found)]
+    seen += [_observation(cluster, node, NODE, FindingStatus.CLEARED, now) for node in sorted(found & excused)]
     if verdict.gateway != (CLUSTER_WIDE in found):
         status = FindingStatus.FIRING if verdict.gateway else FindingStatus.CLEARED
         seen.append(_observation(cluster, CLUSTER_WIDE, GATEWAY, status, now))

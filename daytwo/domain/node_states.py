@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from daytwo.domain.seams import NodeFacts, Ownership
+from daytwo.domain.others_hands import OURS, is_taken, others_work, taken_by
+from daytwo.domain.seams import NodeFacts
 from daytwo.domain.vocabulary import Frozen, NodeState, State
 
 OPENING: Final = "opening"
@@ -72,17 +73,17 @@ def _repair(look: NodeLook) -> str:
 
 def _persons_drain(look: NodeLook) -> bool:
     facts = look.facts
-    return facts is not None and facts.ownership not in (Ownership.OURS, Ownership.HALF_DONE) and _taken(facts)
-
-
-def _taken(facts: NodeFacts) -> bool:
-    return facts.drained_by == "person" or (facts.ownership is Ownership.FOREIGN and facts.drained_by != "scheduler")
+    return facts is not None and facts.ownership not in OURS and is_taken(facts)
 
 
 def _says_drained(look: NodeLook) -> str:
+    return taken_by(look.facts) if look.facts else ""
+
+
+def _kept_for_work(look: NodeLook) -> bool:
+    """For a maintenance, or switched off to save power; a reboot shows as one."""
     facts = look.facts
-    who = facts.reason_by if facts and facts.reason_by else "somebody"
-    return f"taken by {who}: {facts.reason if facts and facts.reason else 'no reason given'}"
+    return facts is not None and not facts.rebooting and bool(others_work(facts))
 
 
 def _silent(look: NodeLook) -> bool:
@@ -129,6 +130,12 @@ TABLE: Final = (
         lambda look: look.given_away,
     ),
     Row(N.PAUSED, "a person has drained or taken it", _persons_drain, _says_drained),
+    Row(
+        N.PAUSED,
+        "somebody keeps it for maintenance, or its scheduler has switched it off to save power",
+        _kept_for_work,
+        lambda look: others_work(look.facts),
+    ),
     Row(N.PENDING, "its repair is proposed, approved or under way before the boot", _in(BEFORE_THE_BOOT), _repair),
     Row(N.BOOTING, "the scheduler says that it reboots", _boots, _says("the scheduler says that it reboots")),
     Row(

@@ -14,9 +14,9 @@ from pydantic import Field
 from daytwo.domain.cases import Case, cases_of
 from daytwo.domain.common_cause import count_trouble, shared_trouble
 from daytwo.domain.ladders import REBOOT_CLASS, next_rung, rung_of
+from daytwo.domain.others_hands import others_work
 from daytwo.domain.policy import Policy
 from daytwo.domain.proposal import Advice
-from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.situation import DomainTrouble, PastRepair, Situation
 from daytwo.domain.vocabulary import Action, FindingStatus, Frozen, Mode, NodeRole, State
 from daytwo.faults.catalogue import Catalogue
@@ -24,19 +24,6 @@ from daytwo.faults.model import FLOOR
 from daytwo.faults.signals import OFF_BUS, SAME_READING
 
 __all__ = ["Propose", "Quiet", "Verdict", "Watch", "Withhold", "asking", "count_trouble", "triage"]
-
-PLANNED_STATES: Final = frozenset(
-    {
-        "MAINT",
-        "REBOOT_REQUESTED",
-        "REBOOT_ISSUED",
-        "POWER_DOWN",
-        "POWERING_DOWN",
-        "POWERED_DOWN",
-        "POWERING_UP",
-    }
-)
-"""Words of Slurm for work that somebody planned, where the marks are not ours (operations.md, rules 9 and 16)."""
 
 OFF_BUS_SIGNS: Final = ("xid-79", OFF_BUS)
 
@@ -136,7 +123,7 @@ class _Judge:
         if retired := given_away(self.situation):
             rules = ("a removed node waits for its replacement",)
             return Withhold(cause="retired", why=retired, rules=rules, faults=_ids(ripe))
-        if planned := _planned(self.situation.facts):
+        if planned := others_work(self.situation.facts):
             rules = ("planned work is judged when it ends",)
             return Withhold(cause="planned", why=planned, rules=rules, faults=_ids(ripe))
         awake = self._awake(ripe)
@@ -313,18 +300,6 @@ def _with_companions(own: Sequence[Case], cases: Sequence[Case]) -> list[Case]:
     entities = {case.finding.entity for case in own}
     led = sorted(own, key=lambda case: case.weight, reverse=True)
     return led + [case for case in cases if not case.asks and case.finding.entity in entities]
-
-
-def _planned(facts: NodeFacts | None) -> str:
-    """Name the planned work of others on the node; empty if there is none, or it cannot be known."""
-    if facts is None or facts.ownership in (Ownership.OURS, Ownership.HALF_DONE):
-        return ""
-    if facts.drained_by == "person" or (facts.ownership is Ownership.FOREIGN and facts.drained_by != "scheduler"):
-        return f"{facts.reason_by or 'somebody'} has taken the node: {facts.reason or 'no reason given'}"
-    words = sorted(PLANNED_STATES & set(facts.states))
-    if words or facts.rebooting:
-        return f"planned work is under way: {', '.join(words) or 'a reboot'}"
-    return ""
 
 
 def given_away(situation: Situation) -> str:

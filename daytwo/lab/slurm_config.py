@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,8 @@ class LabSettings:
     boot_seconds: float = 1.0
     extra: str = ""
     """More lines for slurm.conf."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """More files beside slurm.conf, by name."""
 
 
 @dataclass(frozen=True, slots=True)

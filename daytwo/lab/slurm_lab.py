@@ -152,6 +152,14 @@ class SlurmLab:
         self.gpus[node] = count
         (self.root / "etc/gres.conf").write_text(gres_conf(self.root, self.gpus))
 
+    def remove(self, node: str) -> None:
+        """End a node and take it out of the configuration, as an operator does: by the file, and a restart."""
+        self.cut_power(node)
+        kept = [line for line in self.conf.read_text().splitlines() if not line.startswith(f"NodeName={node} ")]
+        self.conf.write_text("\n".join((*kept, "")))
+        self.stop_controller()
+        self.start_controller()
+
     def _write_files(self) -> None:
         for folder in ("etc", "log", "run", "state", "spool", "bin", "dev"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
@@ -167,6 +175,8 @@ class SlurmLab:
         self.conf.write_text(slurm_conf(self.settings, place))
         (self.root / "etc/gres.conf").write_text(gres_conf(self.root, self.gpus))
         (self.root / "etc/cgroup.conf").write_text(cgroup_conf())
+        for name, text in self.settings.files.items():
+            (self.root / "etc" / name).write_text(text)
         self.set_hook("prolog", "exit 0")
         self.set_hook("reboot", f'echo "$LAB_NODE" > {self.root}/run/firmware')
 

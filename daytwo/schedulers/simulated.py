@@ -169,6 +169,7 @@ def _read_facts(row: Mapping[str, Any]) -> NodeFacts:
     states, reason, reservations = tuple(row["states"]), row["reason"], tuple(row["reservations"])
     by = marks.drained_by(states, reason, row["reason_by"], SYSTEM_USERS)
     drained_for = marks.repair_of_reason(reason) if by == "ours" else None
+    others = [name for name in reservations if not marks.is_ours(name)]
     return NodeFacts(
         node=row["name"],
         states=states,
@@ -186,5 +187,6 @@ def _read_facts(row: Mapping[str, Any]) -> NodeFacts:
         responding="NOT_RESPONDING" not in states,
         busy=bool({"MIXED", "ALLOCATED", "COMPLETING"} & set(states)),
         rebooting=bool({"REBOOT_REQUESTED", "REBOOT_ISSUED"} & set(states)),
+        planned="; ".join(f"somebody has reserved it for maintenance: {name}" for name in others),
         at=datetime.now(UTC),
     )

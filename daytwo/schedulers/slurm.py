@@ -7,7 +7,7 @@ within milliseconds is overwritten. That window is kept small and cannot be clos
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -18,7 +18,8 @@ from daytwo.domain.vocabulary import Mark, Workload
 from daytwo.schedulers import slurm_acts as acts
 from daytwo.schedulers import slurm_marks as marks
 from daytwo.schedulers.slurm_cli import SlurmCli
-from daytwo.schedulers.slurm_text import SlurmJob, SlurmNode, count_gpus, expand
+from daytwo.schedulers.slurm_reservations import has_begun, maintained, reserved
+from daytwo.schedulers.slurm_text import SlurmJob, SlurmNode, SlurmReservation, count_gpus, expand
 
 SETTLE_SECONDS: Final = 15.0
 """A request that reached slurmctld is served even if its client died; MessageTimeout (10 s by default) bounds that."""
@@ -51,6 +52,10 @@ class SlurmScheduler:
         system_users = frozenset({"root", "slurm", config["SlurmUser"].partition("(")[0]})
         held = _by_node(reservations)
         return tuple(node_facts(node, held.get(node.name, ()), system_users, now) for node in nodes)
+
+    async def _reserved(self) -> dict[str, tuple[str, ...]]:
+        """The nodes of each reservation, by name."""
+        return {each.name: each.nodes for each in await self._cli.reservations()}
 
     async def node(self, node: str) -> NodeFacts:
         """One node, read now. Raises `NotFound` if Slurm itself says that it does not know it."""
@@ -119,13 +124,13 @@ class SlurmScheduler:
     async def _left(self, act: Act) -> acts.Left:
         match act.kind:
             case ActKind.RESERVE:
-                return acts.prepare_reserve(act, await self.node(act.node), await self._cli.reservations())
+                return acts.prepare_reserve(act, await self.node(act.node), await self._reserved())
             case ActKind.DRAIN:
                 return acts.prepare_drain(act, await self.node(act.node))
             case ActKind.UNDRAIN:
                 return acts.prepare_undrain(act, await self.node(act.node))
             case ActKind.UNRESERVE:
-                return acts.prepare_unreserve(act, await self._cli.reservations())
+                return acts.prepare_unreserve(act, await self._reserved())
             case ActKind.REQUEUE:
                 return acts.prepare_requeue(act, await self._job(act.target))
             case _:
@@ -139,10 +144,12 @@ class SlurmScheduler:
 
 
 def node_facts(
-    node: SlurmNode, reservations: tuple[str, ...], system_users: frozenset[str], now: datetime
+    node: SlurmNode, held: Sequence[SlurmReservation], system_users: frozenset[str], now: datetime
 ) -> NodeFacts:
-    """Return what Slurm's words on one node mean."""
+    """Return what Slurm's words on one node mean. `held` are the reservations of the node."""
     states = frozenset(node.states)
+    # One that is to come keeps nobody off yet.
+    reservations = tuple(each.name for each in held if marks.is_ours(each.name) or has_begun(each, now))
     by = marks.drained_by(states, node.reason, node.reason_set_by_user, system_users)
     mine = marks.repair_of_reason(node.reason) if by == "ours" else None
     return NodeFacts(
@@ -162,6 +169,8 @@ def node_facts(
         responding=not states & SILENT,
         busy=bool(states & (WORKING | {"COMPLETING"})),
         rebooting=bool(states & REBOOTING),
+        planned=maintained(held, now),
+        reserved=reserved(held, now),
         at=now,
     )
 
@@ -187,11 +196,11 @@ def workload(job: SlurmJob, opt_in: str, now: datetime) -> Workload:
     )
 
 
-def _by_node(reservations: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    held: dict[str, tuple[str, ...]] = {}
-    for name, members in reservations.items():
-        for member in members:
-            held[member] = (*held.get(member, ()), name)
+def _by_node(reservations: Iterable[SlurmReservation]) -> dict[str, list[SlurmReservation]]:
+    held: dict[str, list[SlurmReservation]] = {}
+    for reservation in reservations:
+        for member in reservation.nodes:
+            held.setdefault(member, []).append(reservation)
     return held
 
 

@@ -15,7 +15,7 @@ from daytwo.domain.definition import SlurmAccess
 from daytwo.domain.errors import NotFound, UnknownAnswer, Unreachable
 from daytwo.domain.seams import Command
 from daytwo.schedulers import slurm_text
-from daytwo.schedulers.slurm_text import SlurmJob, SlurmNode
+from daytwo.schedulers.slurm_text import SlurmJob, SlurmNode, SlurmReservation
 
 READ_SECONDS: Final = 20.0
 """slurmctld of a large cluster can take MessageTimeout (10 s by default) to answer, and the client tries twice."""
@@ -50,8 +50,8 @@ class SlurmCli:
         """All jobs that Slurm still remembers, ended ones too."""
         return slurm_text.read_jobs(await self._read("squeue", "--json"))
 
-    async def reservations(self) -> dict[str, tuple[str, ...]]:
-        """The nodes of each reservation, by name."""
+    async def reservations(self) -> tuple[SlurmReservation, ...]:
+        """All reservations, those to come too."""
         return slurm_text.read_reservations(await self._read("scontrol", "-o", "show", "reservations"))
 
     async def confirm_absent(self, node: str) -> NotFound:

@@ -59,6 +59,11 @@ def reservation_name(repair_id: str) -> str:
     return f"daytwo-{repair_id}"
 
 
+def is_ours(reservation: str) -> bool:
+    """True for a reservation that a repair of ours made."""
+    return OUR_RESERVATION.fullmatch(reservation) is not None
+
+
 def repair_of_reason(reason: str) -> str | None:
     """Return the repair whose mark this reason is. What Slurm appends (` : reboot issued`) does not matter."""
     found = OUR_REASON.match(reason)

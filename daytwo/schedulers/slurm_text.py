@@ -9,13 +9,14 @@ import itertools
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from daytwo.domain.errors import UnknownAnswer
 
 HEARD_CHARS: Final = 120
+NULL: Final = "(null)"
 NO_RESERVATIONS: Final = "No reservations in the system"
 # More than any cluster has, and a limit on what one malformed range can cost.
 MOST_NAMES: Final = 1 << 18
@@ -168,19 +169,48 @@ def _why(error: ValidationError, text: str) -> str:
     return f"{place}: {first['msg']}" if place else text
 
 
-def read_reservations(text: str) -> dict[str, tuple[str, ...]]:
-    """Read `scontrol -o show reservations`: the nodes of each reservation, by name."""
+class SlurmReservation(NamedTuple):
+    """One reservation. `who` are its users, else its accounts; a time is `None` if it cannot be read."""
+
+    name: str
+    nodes: tuple[str, ...]
+    who: str
+    flags: frozenset[str]
+    start: datetime | None
+    end: datetime | None
+
+
+def read_reservations(text: str) -> tuple[SlurmReservation, ...]:
+    """Read `scontrol -o show reservations`."""
     if text.strip() == NO_RESERVATIONS:
-        return {}
-    found = {}
-    for line in filter(None, text.splitlines()):
-        words = dict(word.partition("=")[::2] for word in line.split())
-        if not line.startswith("ReservationName=") or not words.get("Nodes"):
-            raise unknown("reservations", line)
-        found[words["ReservationName"]] = () if words["Nodes"] == "(null)" else expand(words["Nodes"])
+        return ()
+    found = tuple(_reservation(line) for line in text.splitlines() if line)
     if not found:
         raise unknown("reservations", text)
     return found
+
+
+def _reservation(line: str) -> SlurmReservation:
+    words = dict(word.partition("=")[::2] for word in line.split())
+    if not line.startswith("ReservationName=") or not words.get("Nodes"):
+        raise unknown("reservations", line)
+    who = next((words[key] for key in ("Users", "Accounts", "Groups") if words.get(key, NULL) != NULL), "somebody")
+    return SlurmReservation(
+        name=words["ReservationName"],
+        nodes=() if words["Nodes"] == NULL else expand(words["Nodes"]),
+        who=who,
+        flags=frozenset(words.get("Flags", "").split(",")),
+        start=_local(words.get("StartTime", "")),
+        end=_local(words.get("EndTime", "")),
+    )
+
+
+def _local(shown: str) -> datetime | None:
+    """Slurm shows times in the local time of whoever asks."""
+    try:
+        return datetime.fromisoformat(shown).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def read_config(text: str) -> dict[str, str]:

@@ -45,6 +45,9 @@ class SchedulerWorld(Protocol):
     async def lift_drain_by_person(self, node: str) -> None:
         """A person takes the drain off, whoever's it was."""
 
+    async def person_reserves(self, node: str, name: str) -> None:
+        """A person reserves the node for a maintenance that begins now, whatever was there before."""
+
     async def scheduler_drains(self, node: str) -> str:
         """The scheduler drains the node by itself. Returns its reason, when it is there."""
 
@@ -180,6 +183,26 @@ class SchedulerContract:
         await scheduler_world.person_drains(scheduler_world.node, "mine now")
         assert (await release(scheduler_world))[0] is NotOurs
         assert (await facts_of(scheduler_world)).reason == "mine now"
+
+    async def test_a_node_that_somebody_reserved_for_maintenance_says_so(self, scheduler_world: SchedulerWorld) -> None:
+        await scheduler_world.person_reserves(scheduler_world.node, "psu-swap")
+        facts = await facts_of(scheduler_world)
+        assert (facts.ownership, facts.drained_by) == (Ownership.FREE, "nobody")
+        assert "reserved it for maintenance: psu-swap" in facts.planned
+
+    async def test_a_reservation_over_our_marks_is_seen_and_outlives_our_release(
+        self, scheduler_world: SchedulerWorld
+    ) -> None:
+        await quarantine(scheduler_world)
+        await scheduler_world.person_reserves(scheduler_world.node, "psu-swap")
+        before = await facts_of(scheduler_world)
+        await release(scheduler_world)
+        after = await facts_of(scheduler_world)
+        assert (before.ownership, after.ownership, after.reservations) == (
+            *(Ownership.OURS, Ownership.FREE),
+            ("psu-swap",),
+        )
+        assert before.planned == after.planned != ""
 
     async def test_a_lifted_drain_is_seen(self, scheduler_world: SchedulerWorld) -> None:
         await quarantine(scheduler_world)

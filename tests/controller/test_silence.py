@@ -16,6 +16,7 @@ from daytwo.domain.vocabulary import ClusterKind
 from daytwo.intake import declare
 from daytwo.store.engine import Store
 from daytwo.store.tables import FindingRow, NodeRow
+from tests.builders import node_facts
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 AFTER = timedelta(seconds=180)
@@ -158,3 +159,37 @@ async def test_a_node_that_is_no_longer_declared_may_be_silent(living: Fleet) ->
     declare(living.store, ClusterDefinition(name="east", kind=ClusterKind.SIMULATED, groups=groups), now=NOW)
     await living.live(600, without=("n9",))
     assert living.firing() == []
+
+
+def says(living: Fleet, node: str, *states: str, **fields: Any) -> None:
+    """What the scheduler says of a node from now on."""
+    with living.store.write() as session:
+        facts = node_facts(*states, node=node, **fields).model_dump(mode="json")
+        session.exec(update(NodeRow).where(col(NodeRow.name) == node).values(facts=facts))
+
+
+@pytest.mark.parametrize("word", ["POWERING_DOWN", "POWERED_DOWN", "POWERING_UP"])
+async def test_a_node_that_is_switched_off_to_save_power_is_not_silent(living: Fleet, word: str) -> None:
+    await living.live(60)
+    says(living, "n3", "IDLE", word)
+    await living.live(600, without=("n3",))
+    assert living.firing() == []
+
+
+async def test_a_silence_ends_when_the_node_turns_out_to_be_switched_off(living: Fleet) -> None:
+    await living.live(60)
+    await living.live(240, without=("n3",))
+    says(living, "n3", "IDLE", "POWERED_DOWN")
+    await living.live(30, without=("n3",))
+    assert living.firing() == []
+
+
+async def test_a_node_that_was_switched_on_has_until_its_limit_to_be_heard(living: Fleet) -> None:
+    await living.live(60)
+    says(living, "n3", "IDLE", "POWERED_DOWN")
+    await living.live(600, without=("n3",))
+    says(living, "n3", "IDLE", boot_time=living.now)
+    await living.live(180, without=("n3",))
+    assert living.firing() == []
+    await living.live(60, without=("n3",))
+    assert living.firing() == [("n3", "node")]

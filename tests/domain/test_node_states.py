@@ -48,6 +48,8 @@ CASES = [
     ({"facts": PERSON, "repair_state": State.NEEDS_HELP}, N.UNHEALTHY),
     ({"facts": node_facts("MAINT", ownership=Ownership.FOREIGN)}, N.PAUSED),
     ({"facts": node_facts("REBOOT_ISSUED", rebooting=True)}, N.BOOTING),
+    ({"facts": node_facts(planned="anna has reserved it"), "repair_state": State.PROPOSED}, N.PAUSED),
+    ({"facts": node_facts("IDLE", "POWERED_DOWN"), "last_heard_at": None}, N.PAUSED),
     ({"firing": ("xid-79",)}, N.UNHEALTHY),
     ({"firing": ("xid-79",), "facts": None}, N.UNHEALTHY),
     ({"facts": node_facts("DRAIN", drained_by="scheduler", ownership=Ownership.FOREIGN)}, N.UNHEALTHY),
@@ -74,7 +76,7 @@ def test_every_row_of_the_table_decides_some_case() -> None:
     ("fields", "why"),
     [
         ({"repair_state": State.WAITING, "repair_id": "r-1"}, "repair r-1 is waiting"),
-        ({"facts": PERSON}, "taken by bob: disk swap"),
+        ({"facts": PERSON}, "bob has taken the node: disk swap"),
         ({"firing": ("xid-79", "xid-48")}, "firing: xid-79, xid-48"),
         ({"last_heard_at": NOW - timedelta(hours=1)}, "nothing heard from its agent since 2026-11-30 13:21:00Z"),
         (

@@ -33,6 +33,10 @@ class Hands:
     async def lift_drain_by_person(self, node: str) -> None:
         self._type("undrain", node)
 
+    async def person_reserves(self, node: str, name: str) -> None:
+        order = {"kind": "reserve", "node": node, "reservation": name, "by": "anna"}
+        self.lab.acts.do(Order.model_validate(order))
+
     async def scheduler_drains(self, node: str) -> str:
         self.lab.fleet.break_node(node, Break(fault="slurm-drained"))
         return DRAINS["slurm-drained"][0]

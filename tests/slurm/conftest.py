@@ -22,7 +22,7 @@ CLUSTER = "contract"
 MakeLab = Callable[..., SlurmLab]
 
 
-BOTH = ("test_contract", "test_marks", "test_reboot")
+BOTH = ("test_contract", "test_marks", "test_others_hands", "test_reboot")
 """Modules whose tests run on every Slurm that is here; the others ask nothing that differs between releases."""
 
 
@@ -89,6 +89,14 @@ class Hands:
 
     async def person_drains(self, node: str, reason: str) -> None:
         self.update(node, "drain", reason)
+
+    async def person_reserves(self, node: str, name: str) -> None:
+        self.reserve(node, name)
+
+    def reserve(self, node: str, name: str, *, flags: str = "maint,ignore_jobs", start: str = "now") -> None:
+        """Make a reservation of an hour, as a person would."""
+        when = (f"StartTime={start}", "Duration=60", "Users=root", f"Flags={flags}")
+        self.lab.run("scontrol", "create", "reservation", f"ReservationName={name}", f"Nodes={node}", *when)
 
     async def lift_drain_by_person(self, node: str) -> None:
         self.update(node, "undrain")

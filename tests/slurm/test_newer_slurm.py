@@ -25,7 +25,8 @@ NOW = datetime(2026, 11, 30, 15, 5, 26, tzinfo=UTC)
 
 def test_a_drained_node_is_read() -> None:
     (node,) = slurm_text.read_nodes(NODES)
-    facts = node_facts(node, ("daytwo-r-20261130-142100-x7k2q",), frozenset({"root"}), NOW)
+    line = "ReservationName=daytwo-r-20261130-142100-x7k2q Nodes=n1 Flags=MAINT"
+    facts = node_facts(node, slurm_text.read_reservations(line), frozenset({"root"}), NOW)
     assert (facts.states, facts.gpus, facts.ownership) == (("IDLE", "DRAIN"), 8, Ownership.OURS)
     assert facts.boot_time == datetime.fromtimestamp(1796048420, UTC)
 
