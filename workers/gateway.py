@@ -1,8 +1,8 @@
 """The gateway process, `python -m workers.gateway`: binds the address of `DAYTWO_GATEWAY_URL` until SIGTERM or SIGINT.
 
 `DAYTWO_GATEWAY_TLS_CERT` and `DAYTWO_GATEWAY_TLS_KEY` name PEM files. `DAYTWO_GATEWAY_PEER_CONNECTIONS` is how many
-connections one address may have: more than 64 where nodes come through a proxy or a NAT. `DAYTWO_PULSE_SECONDS` is how
-often a node with nothing to say reports; only labs need another value than 60.
+connections one address may have: more than 64 where nodes come through a NAT, or through a proxy on another machine.
+`DAYTWO_PULSE_SECONDS` is how often a node with nothing to say reports; only labs need another value than 60.
 """
 
 from __future__ import annotations

@@ -26,6 +26,8 @@ HEAD_SECONDS: Final = 10.0
 """From a connection's beginning, or from its last answer, to the end of the next request's head."""
 PER_ADDRESS: Final = 64
 """An agent has one connection. More than that share an address behind a proxy or a NAT: then the setting says so."""
+NOT_COUNTED: Final = ("127.0.0.1", "::1")
+"""This machine itself: a proxy before the gateway, which counts its own guests, or a simulated fleet."""
 SPARE_FILES: Final = 128
 """Of the process's open files, for the store, logs and libraries."""
 MOST_FILES: Final = 65_536
@@ -100,10 +102,15 @@ class Door(socket.socket):
         for _ in range(AT_A_TIME):
             connection, address = super().accept()
             host = str(address[0])
-            if self._inside[host] < self._per_address and self._inside.total() < self._most:
+            if self._has_room(host):
                 return _Guest(self._inside, host, connection.detach()), address
             connection.close()
         raise BlockingIOError("too many come at once; the others are asked next time")
+
+    def _has_room(self, host: str) -> bool:
+        if self._inside.total() >= self._most:
+            return False
+        return host in NOT_COUNTED or self._inside[host] < self._per_address
 
 
 class _Guest(socket.socket):
