@@ -29,6 +29,7 @@ test: setup-dev
 	@scripts/debian-packages.sh slurm || [ $$? -eq 3 ]
 	@scripts/debian-packages.sh slurm-24.11 || [ $$? -eq 3 ]
 	@scripts/debian-packages.sh postgres || [ $$? -eq 3 ]
+	@scripts/debian-packages.sh journal || [ $$? -eq 3 ]
 	@$(BIN)/python -m pytest $(ARGS)
 
 lint: setup-dev

@@ -12,6 +12,7 @@ POST /v1/nodes/{node}/findings        Authorization: Bearer <node token>
 POST /v1/nodes/{node}/pulse
     {"stream": 3, "sequence": 17, "boot_id": "…", "clock": …, "version": "0.1.0", "started_at": …,
      "identity": {"system_uuid": "…", "serial": "…", "product": "…"},
+     "kernel_log": "kmsg",                which log is read: kmsg, journal, file:/path
      "digest": "…", "checks": {"kernel-log": "ok", …} | null,      null: the digest was acknowledged before
      "inventory": {"gpus": [{"index", "uuid", "serial", "pci", "name"}], "driver": "…"} | null,
      "answers": [Answer, …]}

@@ -2,6 +2,7 @@
 # Installs the Debian packages that daytwo's tests and demos run against, where root and Debian are there.
 #   debian-packages.sh venv     what makes a virtual environment
 #   debian-packages.sh slurm    a real Slurm with munge, and a C compiler for the simulated GPU library
+#   debian-packages.sh journal  what writes and reads a systemd journal, for the agent's tests
 #   debian-packages.sh postgres a real PostgreSQL; the tests start one of their own
 #   debian-packages.sh slurm-24.11  Slurm 24.11 of Debian 13, unpacked into .cache/slurm-24.11; nothing is installed
 # Where they cannot be installed: says what is missing, what that skips and how to get it; exit code 3.
@@ -62,12 +63,16 @@ case "${1:-}" in
         packages+=(slurmdbd slurm-wlm-mysql-plugin mariadb-server-core)
         without="tests/slurm, the agent's tests on a simulated GPU library and \`make demo ARGS=--slurm\` are skipped"
         ;;
+    journal)
+        packages=(systemd systemd-journal-remote)
+        without="the agent's tests on a real journal are skipped"
+        ;;
     postgres)
         packages=(postgresql)
         without="the tests of the store on PostgreSQL are skipped"
         ;;
     *)
-        echo "usage: debian-packages.sh venv|slurm|slurm-24.11|postgres" >&2
+        echo "usage: debian-packages.sh venv|slurm|slurm-24.11|journal|postgres" >&2
         exit 2
         ;;
 esac

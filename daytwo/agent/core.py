@@ -34,7 +34,7 @@ from daytwo.agent.inventory import Inventory
 from daytwo.agent.kernel_signals import KernelSignals
 from daytwo.agent.pulse import Pulse
 from daytwo.agent.requests import Requests
-from daytwo.agent.seams import Call, Clock, Gpus, KernelLog, Link
+from daytwo.agent.seams import Call, Clock, Gpus, KernelLog, Link, LogRecord, Position
 from daytwo.agent.spool import Spool
 from daytwo.wire import CheckState
 
@@ -76,7 +76,8 @@ class Agent:
     def __init__(self, settings: AgentSettings, seams: Seams, spool: Spool) -> None:
         self._settings, self._seams, self._spool, self._clock = settings, seams, spool, seams.clock
         self._started_at, self._position_saved_at = self._clock.now(), self._clock.uptime()
-        self._position: tuple[int, ...] | None = None
+        self._place: LogRecord | None = None
+        self._known_until = 0.0
         self._unsaved = False
         self._call: Call | None = None
         self._spool_error = ""
@@ -127,9 +128,16 @@ class Agent:
         self._commit()
 
     def _start_log(self) -> None:
+        """Go on in the log; in another source than before only what is newer: its numbers are not comparable."""
         saved = self._spool.recall("position", {})
         same_boot = saved.get("boot_id") == self._settings.boot_id
-        self._seams.log.start(tuple(saved["position"]) if saved else None, same_boot=same_boot)
+        same_source = saved.get("source", self._source()) == self._source()
+        self._known_until = saved.get("at", 0.0) if same_boot and not same_source else 0.0
+        place: Position | None = tuple(saved["position"]) if saved and same_source else None
+        self._seams.log.start(place, same_boot=same_boot)
+
+    def _source(self) -> str:
+        return self._seams.log.status().source
 
     def _report(self, change: Change) -> None:
         self._unsaved = True
@@ -150,6 +158,17 @@ class Agent:
             self._requests.confirm(call.body["answers"])
             self._requests.take(reply.body.get("requests"), reply.body.get("withdrawn"))
             self._pulse.confirm(send_full=reply.body.get("send_full") is True)
+            self._say_again(reply.body.get("firing"))
+
+    def _say_again(self, firing: Any) -> None:
+        """The store was put back to an earlier moment: say what it does not know, and read this boot's log anew."""
+        if not isinstance(firing, list):
+            return
+        self._seams.say("the control plane has forgotten what it was told; it is told again")
+        self._levels.adopt([tuple(pair) for pair in firing if _is_pair(pair)])
+        self._spool.restart_stream()
+        self._kernel.begin_again()
+        self._seams.log.start(None, same_boot=True)
 
     def _read_gpus(self) -> None:
         report = self._seams.gpus.collect()
@@ -167,8 +186,9 @@ class Agent:
         if not self._schedule.names_known(self._clock.uptime()):
             return
         for record in self._seams.log.collect():
-            self._kernel.read(record)
-            self._position = record.position
+            self._place = record
+            if record.at > self._known_until:
+                self._kernel.read(record)
         dropped = self._spool.dropped - self._dropped_before
         self._checks["kernel-log"] = self._completeness.look(self._seams.log.status(), dropped)
 
@@ -199,9 +219,9 @@ class Agent:
             self._seams.say(self._spool_error or "the spool can be written again")
 
     def _remember_place(self) -> None:
-        if self._position is not None:
-            place = {"boot_id": self._settings.boot_id, "position": list(self._position)}
-            self._spool.remember("position", place)
+        if self._place is not None:
+            place = {"boot_id": self._settings.boot_id, "source": self._source(), "at": self._place.at}
+            self._spool.remember("position", place | {"position": list(self._place.position)})
         self._spool.remember("folded", self._folding.to_json())
         self._kernel.remember()
 
@@ -217,6 +237,7 @@ class Agent:
 
     def _pulse_body(self) -> dict[str, Any]:
         about = {"version": __version__, "started_at": self._started_at, "identity": self._settings.identity}
+        about["kernel_log"] = self._source()
         return about | self._pulse.body(dict(self._checks), self._inventory.to_wire(), self._requests.unsent())
 
     def _delay(self) -> float:
@@ -226,3 +247,7 @@ class Agent:
         if fold_due is not None:
             waits.append(fold_due - uptime)
         return max(0.0, min(waits))
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(each, str) for each in value)

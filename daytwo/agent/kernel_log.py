@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import BinaryIO, Final
 
-from daytwo.agent.seams import Clock, LogRecord, LogStatus
+from daytwo.agent.seams import Clock, LogRecord, LogStatus, Position
 from daytwo.faults.kernel_line import parse_line
 
 KMSG: Final = Path("/dev/kmsg")
@@ -26,24 +26,35 @@ RECORD_BYTES: Final = 16 * 1024
 QUEUED: Final = 4_096
 FILE_POLL_SECONDS: Final = 0.2
 LONGEST_LINE: Final = 64 * 1024
+HEAD_BYTES: Final = 256
 BOOT_BANNER: Final = b"Linux version "
 
 
-class _Reader(ABC):
-    """What both logs share: the thread, the queue to the core, the counts. Implements the seam `KernelLog`."""
+def is_readable(path: Path) -> bool:
+    """Say whether this process may read the log: the kernel may ask for more than the mode of the file."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
+class LogReader(ABC):
+    """What all logs share: the thread, the queue to the core, the counts. Implements the seam `KernelLog`."""
 
     retry_seconds = 30.0
 
-    def __init__(self, path: Path, *, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(self, path: Path, *, source: str, clock: Clock, wake: Callable[[], None]) -> None:
         self._path, self._clock, self._wake = path, clock, wake
         self._records: Queue[LogRecord] = Queue(QUEUED)
-        self._status = LogStatus(readable=False, error=f"{path} was not opened yet")
+        self._status = LogStatus(readable=False, error=f"{path} was not opened yet", source=source)
         self._stop, self._stop_write = os.pipe()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
-    def start(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
-        """Begin to read after `position`."""
+    def start(self, position: Position | None, *, same_boot: bool) -> None:
+        """Begin to read after `position`; what is being read ends first."""
+        self._halt()
         self._resume(position, same_boot=same_boot)
         self._thread = threading.Thread(target=self._follow, name="kernel-log", daemon=True)
         self._thread.start()
@@ -60,6 +71,17 @@ class _Reader(ABC):
         """Say whether the log can be read, and what was lost of it."""
         return self._status
 
+    def _halt(self) -> None:
+        """End the thread, so that another one may begin; it waits for the core no longer than half a second."""
+        if self._thread is None:
+            return
+        self._stopping = True
+        os.write(self._stop_write, b"x")
+        self._thread.join()
+        os.read(self._stop, 1)
+        self.collect()
+        self._stopping = False
+
     def close(self) -> None:
         """End the thread."""
         self._stopping = True
@@ -71,7 +93,7 @@ class _Reader(ABC):
             os.close(self._stop_write)
 
     @abstractmethod
-    def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+    def _resume(self, position: Position | None, *, same_boot: bool) -> None:
         """Note after which record to begin."""
 
     @abstractmethod
@@ -97,6 +119,10 @@ class _Reader(ABC):
                 self._wake()
                 return
 
+    def _written_at(self, monotonic_us: int | None) -> float:
+        age = self._clock.uptime() - (monotonic_us or 0) / 1e6
+        return self._clock.now() - max(0.0, age)
+
     def _note(self, *, readable: bool = True, error: str = "", lost: int = 0, damaged: int = 0) -> None:
         before = self._status
         self._status = replace(
@@ -106,7 +132,7 @@ class _Reader(ABC):
             self._wake()
 
 
-class KmsgLog(_Reader):
+class KmsgLog(LogReader):
     """/dev/kmsg: the ring of this boot, then what comes. The position is the kernel's sequence number.
 
     `shared` is for tests that let one kernel stand for several nodes and boots: what was printed before the
@@ -114,12 +140,12 @@ class KmsgLog(_Reader):
     """
 
     def __init__(self, *, clock: Clock, wake: Callable[[], None], path: Path = KMSG, shared: bool = False) -> None:
-        super().__init__(path, clock=clock, wake=wake)
+        super().__init__(path, source="kmsg", clock=clock, wake=wake)
         self._shared = shared
         self._taken: int | None = None
 
-    def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
-        self._taken = position[0] if position and same_boot else None
+    def _resume(self, position: Position | None, *, same_boot: bool) -> None:
+        self._taken = int(position[0]) if position and same_boot else None
 
     def _read(self) -> None:
         device = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -161,10 +187,6 @@ class KmsgLog(_Reader):
         elif record.text:
             self._deliver(LogRecord(record, sequence, self._written_at(record.monotonic_us), (sequence,)))
 
-    def _written_at(self, monotonic_us: int | None) -> float:
-        age = self._clock.uptime() - (monotonic_us or 0) / 1e6
-        return self._clock.now() - max(0.0, age)
-
 
 def _sequence(raw: bytes) -> int | None:
     """Return the number of a record without parsing the rest: most of the ring is skipped after a restart."""
@@ -172,51 +194,71 @@ def _sequence(raw: bytes) -> int | None:
     return int(fields[1]) if len(fields) == 3 and fields[1].isdigit() else None
 
 
-class FileLog(_Reader):
+class FileLog(LogReader):
     """A file that grows: raw records or syslog lines. Its lines are numbered, and seen when they are read.
 
     The position is (number, inode, offset) of the last line. Without one the first look begins at the last boot banner,
-    so that an old file does not bring back earlier boots' faults. Rotation and truncation start at the new beginning.
+    so that an old file does not bring back earlier boots' faults. Rotation and truncation (`copytruncate`) start at the
+    new beginning, rotation after the end of the old file.
     """
 
     retry_seconds = 1.0
 
     def __init__(self, path: Path, *, clock: Clock, wake: Callable[[], None]) -> None:
-        super().__init__(path, clock=clock, wake=wake)
+        super().__init__(path, source=f"file:{path}", clock=clock, wake=wake)
         self._number, self._inode, self._offset = 0, 0, 0
+        self._head = b""
         self._resumed = self._too_long = False
 
-    def _resume(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
-        if position is not None and len(position) == 3:
-            self._number, self._inode, self._offset = position
-            self._resumed = True
+    def _resume(self, position: Position | None, *, same_boot: bool) -> None:
+        self._resumed = position is not None and len(position) == 3
+        if self._resumed and position is not None:
+            self._number, self._inode, self._offset = (int(each) for each in position)
 
     def _read(self) -> None:
         with self._path.open("rb", buffering=LONGEST_LINE) as file:
             self._note()
             self._find_place(file)
-            while not self._stopping and not self._is_replaced(file):
+            while not self._stopping and not (fate := self._fate(file)):
                 self._read_lines(file)
+                self._head = _head(file, self._offset)
                 self._wait(FILE_POLL_SECONDS)
-            # What was written between the last look and the rotation.
-            self._read_lines(file)
+            if self._stopping or fate == "rotated":
+                # What was written between the last look and the rotation.
+                self._read_lines(file)
+            else:
+                self._offset = 0
 
     def _find_place(self, file: BinaryIO) -> None:
         inode, size = _identity(file)
         if not self._resumed:
             self._number, self._offset = _last_boot(file)
-        elif inode != self._inode or size < self._offset:
+        elif inode != self._inode:
+            self._read_rotated()
+            self._offset = 0
+        elif size < self._offset:
             self._offset = 0
         self._inode, self._resumed = inode, True
+        self._head = _head(file, self._offset)
         file.seek(self._offset)
 
-    def _is_replaced(self, file: BinaryIO) -> bool:
-        try:
-            there = self._path.stat()
-        except FileNotFoundError:
-            return False
+    def _read_rotated(self) -> None:
+        """Read what was written to the old file while nobody looked; one that was compressed meanwhile is lost."""
+        for path in self._path.parent.iterdir():
+            if path.name.startswith(self._path.name) and path.stat().st_ino == self._inode and path.is_file():
+                with path.open("rb", buffering=LONGEST_LINE) as file:
+                    file.seek(self._offset)
+                    self._read_lines(file)
+
+    def _fate(self, file: BinaryIO) -> str:
+        """What became of the file: "rotated" away, "truncated" (perhaps written again since), or ""."""
         inode, size = _identity(file)
-        return there.st_ino != inode or size < self._offset
+        if size < self._offset or _head(file, len(self._head)) != self._head:
+            return "truncated"
+        try:
+            return "rotated" if self._path.stat().st_ino != inode else ""
+        except FileNotFoundError:
+            return ""
 
     def _read_lines(self, file: BinaryIO) -> None:
         while not self._stopping and (line := file.readline(LONGEST_LINE)):
@@ -243,6 +285,11 @@ class FileLog(_Reader):
 def _identity(file: BinaryIO) -> tuple[int, int]:
     status = os.fstat(file.fileno())
     return status.st_ino, status.st_size
+
+
+def _head(file: BinaryIO, length: int) -> bytes:
+    """Return the beginning of the file, no more than `length`: another one is another content."""
+    return os.pread(file.fileno(), min(length, HEAD_BYTES), 0)
 
 
 def _last_boot(file: BinaryIO) -> tuple[int, int]:

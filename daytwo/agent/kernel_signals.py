@@ -40,6 +40,10 @@ class KernelSignals:
         remembered = spool.recall("xids", {})
         self._xids: list[dict[str, Any]] = remembered.get("xids", []) if remembered.get("boot_id") == boot_id else []
 
+    def begin_again(self) -> None:
+        """The log of this boot is read from its start once more."""
+        self._off_bus = OffBus()
+
     def read(self, line: LogRecord) -> None:
         """Report what one record says. What a process wrote into the kernel log says nothing."""
         self._last_sequence = line.sequence

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -23,7 +24,9 @@ from daytwo.agent.core import Agent, AgentSettings, Seams
 from daytwo.agent.gpus import NvmlGpus
 from daytwo.agent.identity import BOOT_ID, SystemClock, boot_id, dmi
 from daytwo.agent.journal import DiskJournal, Locked
-from daytwo.agent.kernel_log import FileLog, KmsgLog
+from daytwo.agent.journal_log import PROGRAM as JOURNALCTL
+from daytwo.agent.journal_log import JournalLog
+from daytwo.agent.kernel_log import KMSG, FileLog, KmsgLog, LogReader, is_readable
 from daytwo.agent.link import Address, HttpLink
 from daytwo.agent.spool import Spool
 
@@ -60,7 +63,8 @@ class Process:
         self._wake = wake
         clock = SystemClock()
         self._journal = DiskJournal(options.state_dir)
-        self._log = _kernel_log(options.kernel_log, clock, wake.set)
+        self._log = _kernel_log(options.kernel_log, clock, wake.set, boot_id())
+        say(f"the kernel's messages come from {self._log.status().source}")
         self._gpus = NvmlGpus(wake.set)
         self._link = HttpLink(Address(options.gateway, options.node, options.token_file, options.ca_file), wake.set)
         seams = Seams(self._log, self._gpus, self._link, clock, say)
@@ -88,7 +92,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> argparse.Name
     add("token-file", Path, "file with this node's token (`daytwo nodes token`)")
     add("ca-file", _file, "file with the certificates that vouch for the gateway; default: the system's", default=None)
     add("state-dir", Path, "folder for what must survive a restart", default=_state_dir(environ))
-    add("kernel-log", _log_source, "kmsg, or file:PATH with kernel-format lines", default="kmsg")
+    add("kernel-log", _log_source, LOGS, default="auto")
     add(
         "expect-gpus",
         _count,
@@ -108,6 +112,9 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> argparse.Name
     return parser.parse_args(arguments)
 
 
+LOGS: Final = (
+    "auto (kmsg where it can be read, else journal), kmsg, journal, journal:FOLDER, or file:PATH of kernel lines"
+)
 EPILOG: Final = f"Each option is also a variable: {PREFIX}NODE, {PREFIX}TOKEN_FILE and so on."
 
 
@@ -160,8 +167,9 @@ def _file(value: str) -> Path:
 
 
 def _log_source(value: str) -> str:
-    if value != "kmsg" and not value.removeprefix("file:").startswith("/"):
-        raise _wrong(value, "kmsg or file:/absolute/path")
+    kind, _, path = value.partition(":")
+    if value not in ("auto", "kmsg", "journal") and (kind not in ("file", "journal") or not path.startswith("/")):
+        raise _wrong(value, "auto, kmsg, journal, journal:/absolute/folder or file:/absolute/path")
     return value
 
 
@@ -181,10 +189,18 @@ def _seconds(value: str) -> float:
     return seconds
 
 
-def _kernel_log(source: str, clock: SystemClock, wake: Callable[[], None]) -> KmsgLog | FileLog:
-    if source == "kmsg":
+def _kernel_log(source: str, clock: SystemClock, wake: Callable[[], None], boot: str) -> LogReader:
+    kind, _, path = (_readable_source() if source == "auto" else source).partition(":")
+    if kind == "journal":
+        return JournalLog(boot_id=boot, clock=clock, wake=wake, folder=Path(path) if path else None)
+    if kind == "kmsg":
         return KmsgLog(clock=clock, wake=wake, shared=BOOT_ID_FILE in os.environ)
-    return FileLog(Path(source.removeprefix("file:")), clock=clock, wake=wake)
+    return FileLog(Path(path), clock=clock, wake=wake)
+
+
+def _readable_source() -> str:
+    """The kernel's own ring first: it tells what was lost. Where neither can be read, that is told of the ring."""
+    return "journal" if not is_readable(KMSG) and shutil.which(JOURNALCTL) else "kmsg"
 
 
 def _settings(options: argparse.Namespace) -> AgentSettings:

@@ -13,6 +13,8 @@ from typing import Any, Literal, Protocol
 from daytwo.faults.kernel_line import KernelRecord
 
 Detail = dict[str, str | int | float | bool | None]
+Position = tuple[int | str, ...]
+"""A place in a kernel log, as its reader writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +27,30 @@ class LogRecord:
     record: KernelRecord
     sequence: int
     at: float
-    position: tuple[int, ...]
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class LogStatus:
-    """How well a kernel log is read. `lost` and `damaged` count since the agent started; `error` says why not."""
+    """How well a kernel log is read. `lost` and `damaged` count since the agent started; `error` says why not.
+
+    `source` is which log it is: `kmsg`, `journal`, `file:/path`.
+    """
 
     readable: bool
     lost: int = 0
     damaged: int = 0
     error: str = ""
+    source: str = ""
 
 
 class KernelLog(Protocol):
     """The kernel's messages of one boot."""
 
-    def start(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+    def start(self, position: Position | None, *, same_boot: bool) -> None:
         """Begin to read after the position of the last record that was taken; `None`: from the start of the log.
 
-        `same_boot` tells whether that record was of this boot.
+        `same_boot` tells whether that record was of this boot. Called again, it begins anew.
         """
 
     def collect(self) -> Sequence[LogRecord]:

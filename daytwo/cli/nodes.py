@@ -119,6 +119,7 @@ def as_text(node: Item) -> str:
         f"{cell(full_name(node))}  {_state(node)}  {cell(node['state_why'])}",
         f"  role {cell(node['role'])}, pool {cell(node['pool'])}, domains {cell(node['domains'])}",
         f"  agent {cell(node['agent_version'])}, boot {cell(node['boot_id'])}, {_heard(node)}",
+        f"  kernel log from {cell(node['kernel_log'])}",
         f"  GPUs expected {cell(node['expected_gpus'])}",
         f"  scheduler says {_facts(node)}",
     ]

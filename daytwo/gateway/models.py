@@ -144,6 +144,7 @@ class Pulse(Said):
     version: Annotated[Text, Field(max_length=64)]
     started_at: Time
     identity: Identity
+    kernel_log: Text | None = None
     digest: Name
     checks: (
         Annotated[dict[Name, Literal["ok", "firing", "unknown", "unsupported", "off"]], Field(max_length=256)] | None

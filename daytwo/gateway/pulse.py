@@ -40,7 +40,7 @@ def take_pulse(store: Store, identity: Identity, said: Pulse, *, now: datetime, 
 
 
 def _keep(node: NodeRow, said: Pulse, now: datetime) -> None:
-    node.agent_version = said.version
+    node.agent_version, node.kernel_log = said.version, said.kernel_log
     if identity := said.identity.model_dump(exclude_none=True):
         node.identity, node.identity_at = identity, now
     if said.inventory is not None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import httpx
 
-from daytwo.agent.seams import Call, GpuReading, GpuReport, LogRecord, LogStatus, Reply
+from daytwo.agent.seams import Call, GpuReading, GpuReport, LogRecord, LogStatus, Position, Reply
 from daytwo.faults.kernel_line import parse_line
 from daytwo.lab.world import DRIVER, GPU_NAME, Gpu, KernelLine, Node
 
@@ -45,9 +45,9 @@ class SimulatedKernelLog:
         self._booted = node.boot_time.timestamp()
         self._taken = 0
 
-    def start(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+    def start(self, position: Position | None, *, same_boot: bool) -> None:
         """Go on after the last record that was taken in this boot; else from the first."""
-        self._taken = position[0] if position and same_boot else 0
+        self._taken = int(position[0]) if position and same_boot else 0
 
     def collect(self) -> Sequence[LogRecord]:
         """Return what the kernel printed since the last call."""
@@ -56,7 +56,7 @@ class SimulatedKernelLog:
 
     def status(self) -> LogStatus:
         """A simulated log can always be read."""
-        return LogStatus(readable=True)
+        return LogStatus(readable=True, source="simulated")
 
     def _read(self, line: KernelLine) -> LogRecord | None:
         record = parse_line(line.kmsg)

@@ -154,6 +154,7 @@ class NodeDetail(NodeSummary):
     identity: dict[str, Any]
     inventory: dict[str, Any]
     agent_version: str | None
+    kernel_log: str | None
     clock_skew_seconds: float | None
     checks: dict[str, str]
     facts: dict[str, Any] | None

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Dialect,
     Index,
     Integer,
+    LargeBinary,
     TypeDecorator,
     UniqueConstraint,
 )
@@ -84,6 +85,7 @@ class NodeRow(SQLModel, table=True):
     identity_at: datetime | None = _at(nullable=True)
     inventory: dict[str, Any] = _json(dict)
     agent_version: str | None = None
+    kernel_log: str | None = None
     stream: int = 0
     sequence: int = 0
     last_heard_at: datetime | None = _at(nullable=True)
@@ -152,6 +154,8 @@ class FindingRow(SQLModel, table=True):
     """One fault on one entity of one node: firing or cleared. `judged_up_to` is the last observation a repair cleared.
 
     `last_stream` and `last_sequence` place the newest record that counted: what a node sends late changes nothing.
+    `turns` are the times at which its reading ended, of late; `quiet_since` is set while it flaps and its last reading
+    has ended: it goes on as firing (`daytwo.domain.flapping`).
     """
 
     __tablename__ = "findings"
@@ -176,6 +180,8 @@ class FindingRow(SQLModel, table=True):
     judged_up_to: int = Field(default=0, sa_column=Column(BigInteger, nullable=False))
     evidence: list[str] = _json(list)
     detail: dict[str, Any] = _json(dict)
+    turns: list[str] = Field(default_factory=list, sa_column=Column(JSON, nullable=False, server_default="[]"))
+    quiet_since: datetime | None = _at(nullable=True)
 
 
 class RepairRow(SQLModel, table=True):
@@ -324,6 +330,26 @@ class NodeRequestRow(SQLModel, table=True):
     ended_at: datetime | None = _at(nullable=True)
     boot_id: str | None = None
     result: dict[str, Any] = _json(dict)
+    error: str = ""
+
+
+class EvidenceRow(SQLModel, table=True):
+    """What a node's agent collected for a repair before an act that would lose it, or why there is nothing.
+
+    `data` is a tar archive, compressed; `parts` say what is in it, and what could not be had.
+    """
+
+    __tablename__ = "evidence"
+    id: str = Field(primary_key=True)
+    repair_id: str = Field(index=True)
+    cluster: str
+    node: str
+    at: datetime = _at()
+    expires_at: datetime = _at(index=True)
+    sha256: str = ""
+    size: int = 0
+    parts: list[dict[str, Any]] = _json(list)
+    data: bytes | None = Field(default=None, sa_column=Column(LargeBinary, nullable=True))
     error: str = ""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from daytwo.agent.core import Agent, AgentSettings, Seams
 from daytwo.agent.journal import MemoryJournal
-from daytwo.agent.seams import Call, GpuReading, GpuReport, LogRecord, LogStatus, Reply
+from daytwo.agent.seams import Call, GpuReading, GpuReport, LogRecord, LogStatus, Position, Reply
 from daytwo.agent.spool import Spool
 from daytwo.faults.kernel_line import KernelRecord
 
@@ -37,10 +37,10 @@ class SetClock:
 class FilledLog:
     records: list[LogRecord] = field(default_factory=list)
     current: LogStatus = field(default_factory=lambda: LogStatus(readable=True))
-    started_after: tuple[int, ...] | None = None
+    started_after: Position | None = None
     sequence: int = 0
 
-    def start(self, position: tuple[int, ...] | None, *, same_boot: bool) -> None:
+    def start(self, position: Position | None, *, same_boot: bool) -> None:
         self.started_after = position if same_boot else None
 
     def collect(self) -> Sequence[LogRecord]:

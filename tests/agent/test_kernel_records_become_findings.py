@@ -124,3 +124,14 @@ def test_an_hour_without_misses_ends_it(node: Node) -> None:
     assert node.findings("agent-missed-records") == [("firing", "node")]
     node.run(200)
     assert node.findings("agent-missed-records")[-1] == ("cleared", "node")
+
+
+def test_another_source_of_the_same_boot_brings_nothing_again(node: Node) -> None:
+    node.log.write(XID_79, at=EPOCH + 50)
+    node.run(70)
+    node.log.current = LogStatus(readable=True, source="journal")
+    node.restart()
+    node.log.write(XID_79, at=EPOCH + 50)
+    node.log.write(XID_79, at=EPOCH + 60)
+    node.run(70)
+    assert [record["last_seen"] - EPOCH for record in node.gateway.records] == [50, 60]

@@ -186,7 +186,11 @@ GOOD = ("--node", "n1", "--gateway", "http://g", "--token-file", "/t", "--state-
         (("--gateway", "http://"), "argument --gateway: found 'http://'"),
         (("--gateway", "http://g:99999"), "argument --gateway: found"),
         (("--node", "a/b"), "argument --node: found 'a/b'; allowed is a name without a slash"),
-        (("--kernel-log", "journal"), "argument --kernel-log: found 'journal'; allowed is kmsg or file:/absolute/path"),
+        (
+            ("--kernel-log", "syslog"),
+            "argument --kernel-log: found 'syslog'; allowed is auto, kmsg, journal, journal:/abs",
+        ),
+        (("--kernel-log", "journal:here"), "argument --kernel-log: found 'journal:here'"),
         (("--kernel-log", "file:relative"), "argument --kernel-log: found 'file:relative'"),
         (("--expect-gpus", "-1"), "argument --expect-gpus: "),
         (("--expect-gpus", "many"), "argument --expect-gpus: found 'many'; allowed is a whole number from 0 to 1024"),

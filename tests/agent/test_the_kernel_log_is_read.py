@@ -11,7 +11,7 @@ import pytest
 
 from daytwo.agent.identity import SystemClock
 from daytwo.agent.kernel_log import FileLog, KmsgLog
-from daytwo.agent.seams import LogRecord
+from daytwo.agent.seams import LogRecord, Position
 from tests.agent.processes import kmsg_writable, until, write_kmsg
 
 needs_kmsg = pytest.mark.skipif(not kmsg_writable(), reason="/dev/kmsg is not writable: run as root")
@@ -52,7 +52,7 @@ def opened() -> Iterator[list[Log]]:
 
 
 def read_kmsg(
-    opened: list[Log], position: tuple[int, ...] | None = None, *, same_boot: bool = True, shared: bool = False
+    opened: list[Log], position: Position | None = None, *, same_boot: bool = True, shared: bool = False
 ) -> Reading:
     log = KmsgLog(clock=SystemClock(), wake=lambda: None, shared=shared)
     opened.append(log)
@@ -60,7 +60,7 @@ def read_kmsg(
     return Reading(log)
 
 
-def read_file(opened: list[Log], path: Path, position: tuple[int, ...] | None = None) -> Reading:
+def read_file(opened: list[Log], path: Path, position: Position | None = None) -> Reading:
     log = FileLog(path, clock=SystemClock(), wake=lambda: None)
     opened.append(log)
     log.start(position, same_boot=True)
@@ -189,6 +189,30 @@ def test_a_truncated_file_is_read_from_its_start(path: Path, opened: list[Log]) 
     os.truncate(path, 0)
     append(path, "NVRM: new")
     assert reading.until("new").sequence == 2
+
+
+def test_a_file_that_is_copied_and_truncated_is_read_anew_however_fast_it_grows(path: Path, opened: list[Log]) -> None:
+    append(path, "NVRM: one")
+    reading = read_file(opened, path)
+    reading.until("one")
+    # Between two looks of the agent: smaller never, and another content.
+    with path.open("r+b") as file:
+        file.truncate()
+        file.write(b"NVRM: new\nNVRM: newer\n")
+        file.truncate()
+    assert (reading.until("newer").sequence, reading.texts()) == (3, ["NVRM: one", "NVRM: new", "NVRM: newer"])
+
+
+def test_what_was_written_before_a_rotation_that_nobody_saw_is_read(path: Path, opened: list[Log]) -> None:
+    append(path, "NVRM: one")
+    position = read_file(opened, path).until("one").position
+    opened.pop().close()
+    append(path, "NVRM: last")
+    path.rename(path.with_name("kern.log.1"))
+    append(path, "NVRM: new")
+    reading = read_file(opened, path, position)
+    reading.until("new")
+    assert reading.texts() == ["NVRM: last", "NVRM: new"]
 
 
 def test_a_file_goes_on_after_the_last_line_that_was_taken(path: Path, opened: list[Log]) -> None:

@@ -32,6 +32,14 @@ def test_what_is_left_out_stays_known(agent: Any, records: Any) -> None:
     assert (node.inventory, node.identity["serial"], node.checks) == (GPUS, "S1", {"kernel-log": "ok"})
 
 
+@pytest.mark.parametrize(("said", "kept"), [({"kernel_log": "journal"}, "journal"), ({}, None)])
+def test_which_kernel_log_is_read_is_kept_where_the_agent_says_it(
+    agent: Any, records: Any, said: dict[str, str], kept: str | None
+) -> None:
+    agent.pulse(**said)
+    assert records.node().kernel_log == kept
+
+
 def test_when_a_machine_said_who_it_is_is_kept(agent: Any, records: Any, now: Any) -> None:
     agent.pulse()
     then = now()

@@ -81,6 +81,13 @@ class Levels:
         """True if one of these faults fires on any entity."""
         return any(self.is_firing(fault, entity) for fault, entity in self._firing if fault in faults)
 
+    def adopt(self, firing: Iterable[Key]) -> None:
+        """Take this for what was reported: the next readings report what is otherwise."""
+        self._firing = dict.fromkeys(firing, self._boot_id)
+        self._marked.clear()
+        self._turning.clear()
+        self._remember()
+
     def release(self, entities: Iterable[str]) -> None:
         """These entities are gone for good (a board was swapped): end what their readings would have ended."""
         now, gone = self._clock.now(), set(entities)
