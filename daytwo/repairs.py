@@ -131,7 +131,7 @@ def _clear_findings(session: Session, ref: x.RepairRef, up_to: int, at: datetime
     firing = (*mine, col(FindingRow.status) == FindingStatus.FIRING)
     cleared = {"status": FindingStatus.CLEARED, "cleared_at": at, "cleared_by": ref.repair_id, "judged_up_to": up_to}
     session.exec(update(FindingRow).where(*firing).values(cleared))
-    session.exec(update(FindingRow).where(*mine).values(judged_up_to=up_to))
+    session.exec(update(FindingRow).where(*mine).values(judged_up_to=up_to, turns=[], quiet_since=None))
 
 
 def _void_what_is_open(session: Session, ref: x.RepairRef, state: State, at: datetime) -> None:

@@ -18,6 +18,7 @@ from daytwo import settings as settings_module
 from daytwo.adapters import Adapters
 from daytwo.backoff import patiently
 from daytwo.controller.clusters import watch_clusters
+from daytwo.controller.flapping import watch_flapping
 from daytwo.controller.leases import Lease
 from daytwo.controller.loops import LEASE_SECONDS, Clock, Supervisor, every, holder_name
 from daytwo.controller.reconcile import Reconciler
@@ -62,7 +63,11 @@ def loops(store: Store, settings: Settings, temporal: Repairs, *, lease_seconds:
     async def silence(lease: Lease) -> None:
         await watch_silence(store, lease, clock=clock)
 
+    async def calm(lease: Lease) -> None:
+        await watch_flapping(store, lease, clock=clock)
+
     supervisor.add("reconcile", reconcile)
+    supervisor.add("watch-flapping", calm)
     supervisor.add("watch-schedulers", watch)
     supervisor.add("watch-silence", silence)
     supervisor.add("watch-temporal", look_at_temporal)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from daytwo.domain.flapping import flaps, told
 from daytwo.domain.ladders import ladder_from, rung_of
 from daytwo.domain.policy import EffectiveRule, Origin, Policy
 from daytwo.domain.vocabulary import Action, Clears, Fault, FaultClass, Finding, Mode, Severity
@@ -79,7 +80,8 @@ def _case(finding: Finding, policy: Policy, catalogue: Catalogue) -> Case:
     fault = entry_of(catalogue, finding.fault)
     if finding.fault in SAME_READING:
         fault = asked(fault, recovery_number(finding))
-    return Case(finding, fault, policy.rule_for(fault))
+    flapping = bool(finding.turns) and flaps(finding.turns, finding.turns[-1], policy.flapping)
+    return Case(finding, fault, policy.rule_for(fault), (told(finding.turns, policy.flapping),) if flapping else ())
 
 
 def _driver_words(cases: list[Case]) -> dict[str, Recovery]:

@@ -240,6 +240,45 @@ class Attempts(Frozen):
         description="A fault that returns this soon after its repair starts at the next rung. Source: "
         "operations 3, rule 7.",
     )
+    incidents: int = Field(
+        default=3,
+        ge=2,
+        description="The incident of one class of fault on one part (a GPU by its UUID), counted with the present one, "
+        "at which the removal of the node is proposed instead of another repair. 3. Source: operations 3 (gpud: 2).",
+    )
+    incidents_seconds: Seconds = Field(
+        default=28 * 24 * 3600,
+        le=28 * 24 * 3600,
+        description="Within which time they count. 28 days, and not more: older repairs are not looked at. Source: "
+        "operations 3.",
+    )
+
+
+class Flapping(Frozen):
+    """When a fault that comes and goes is taken for firing until it is calm, and not for cured each time."""
+
+    turns: int = Field(
+        default=3,
+        ge=2,
+        description="How often its reading ended within `window_seconds`. 3. Source: operations, rule 8.",
+    )
+    window_seconds: Limit = Field(default=24 * 3600, description="24 h. Source: operations, rule 8.")
+
+
+class Rivals(Frozen):
+    """When another tool is taken for a rival healer: it acts on a node again and again while a repair is open."""
+
+    acts: int = Field(
+        default=2,
+        ge=1,
+        description="So many acts of others on one node, each a drain, a resume, a boot or our marks taken off. 2: "
+        "once is a person who knows why, twice is a pattern. Source: operations, rules 18 and 20, judgement.",
+    )
+    window_seconds: Limit = Field(
+        default=24 * 3600,
+        description="Within this time, and a rival is over when it was quiet for so long. 24 h: health checks act each "
+        "few minutes, nightly scripts once a day. Source: judgement.",
+    )
 
 
 class Drain(Frozen):
@@ -359,6 +398,9 @@ class Policy(Frozen):
     budget: Budget = Field(default=Budget(), description="How many nodes may be out at once.")
     breaker: Breaker = Field(default=Breaker(), description="When many nodes are one cause.")
     attempts: Attempts = Field(default=Attempts(), description="How often the same is tried.")
+    flapping: Flapping = Field(
+        default=Flapping(), description="When a fault that comes and goes is not cured by going."
+    )
     windows: tuple[Window, ...] = Field(
         default=(),
         description="When acts may begin. None: at any time, because a fault does not wait for the night. Source: "

@@ -28,6 +28,7 @@ POLICY: Final = (
     policy.Budget,
     policy.Breaker,
     policy.Attempts,
+    policy.Flapping,
     Window,
     policy.Reminders,
     policy.Drain,

@@ -11,14 +11,15 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from daytwo.domain.cases import Case, cases_of
+from daytwo.domain.cases import Case, cases_of, entry_of
 from daytwo.domain.common_cause import count_trouble, shared_trouble
+from daytwo.domain.incidents import repeats, told
 from daytwo.domain.ladders import REBOOT_CLASS, next_rung, rung_of
 from daytwo.domain.others_hands import others_work
 from daytwo.domain.policy import Policy
 from daytwo.domain.proposal import Advice
 from daytwo.domain.situation import DomainTrouble, PastRepair, Situation
-from daytwo.domain.vocabulary import Action, FindingStatus, Frozen, Mode, NodeRole, State
+from daytwo.domain.vocabulary import Action, FaultClass, FindingStatus, Frozen, Mode, NodeRole, State
 from daytwo.faults.catalogue import Catalogue
 from daytwo.faults.model import FLOOR
 from daytwo.faults.signals import OFF_BUS, SAME_READING
@@ -99,7 +100,7 @@ def triage(situation: Situation, policy: Policy, catalogue: Catalogue, now: date
             rules=_rules(wanting, "debounce_seconds"),
             look_again_at=min(_ripe_at(case) for case in wanting),
         )
-    judge = _Judge(situation, policy, now)
+    judge = _Judge(situation, policy, now, catalogue)
     return judge.withheld(ripe) or judge.proposed(judge.remaining(ripe), cases)
 
 
@@ -112,8 +113,8 @@ def asking(situation: Situation, policy: Policy, catalogue: Catalogue) -> tuple[
 class _Judge:
     """One node, one policy, one moment: what the questions about ripe cases have in common."""
 
-    def __init__(self, situation: Situation, policy: Policy, now: datetime) -> None:
-        self.situation, self.policy, self.now = situation, policy, now
+    def __init__(self, situation: Situation, policy: Policy, now: datetime, catalogue: Catalogue) -> None:
+        self.situation, self.policy, self.now, self.catalogue = situation, policy, now, catalogue
 
     def withheld(self, ripe: Sequence[Case]) -> Withhold | None:
         """The reason not to ask about any of these cases now, if there is one."""
@@ -222,8 +223,20 @@ class _Judge:
             for past in self.situation.history
             if past.closed_at >= since and _was_tried(past) and past.was_about(lead.fault.id)
         ]
+        floors += self._too_often(lead)
         rung, rule = max(floors)
         return rung, (rule,) if rule else ()
+
+    def _too_often(self, lead: Case) -> list[tuple[int, str]]:
+        """The rung of removal, where the same part was repaired so often that another repair is no use."""
+        if Action.REMOVE not in self._ladder(lead):
+            return []
+        entity, fault_class, rule = lead.finding.entity, lead.fault.fault_class, self.policy.attempts
+        past = repeats(self.situation.history, entity, fault_class, class_of=self._class_of, rule=rule, now=self.now)
+        return [(rung_of(Action.REMOVE), told(past, entity, fault_class, rule))] if past else []
+
+    def _class_of(self, fault: str) -> FaultClass:
+        return entry_of(self.catalogue, fault).fault_class
 
     def _spent(self) -> str:
         """Why no further boot is proposed, or nothing."""

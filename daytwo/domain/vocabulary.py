@@ -160,7 +160,10 @@ class Mark(Frozen):
 
 
 class Finding(Frozen):
-    """One fault on one entity (GPU UUID, PCI address, `node`), as triage sees it. Times are UTC."""
+    """One fault on one entity (GPU UUID, PCI address, `node`), as triage sees it. Times are UTC.
+
+    `turns` are when its reading ended, of late.
+    """
 
     id: int
     cluster: str
@@ -177,6 +180,7 @@ class Finding(Frozen):
     source: str = ""
     evidence: tuple[str, ...] = ()
     detail: dict[str, Any] = Field(default_factory=dict)
+    turns: tuple[datetime, ...] = ()
 
 
 class Workload(Lasting):

@@ -7,12 +7,14 @@ the same observations give the same finding however often and in whatever order 
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
+from daytwo.domain.flapping import flaps, may_flap, told, with_turn
 from daytwo.domain.policy import Policy
 from daytwo.domain.vocabulary import Clears, FindingStatus
 from daytwo.faults.catalogue import catalogue
@@ -40,6 +42,8 @@ _COPIED: Final = (
     "last_sequence",
     "evidence",
     "detail",
+    "turns",
+    "quiet_since",
 )
 
 
@@ -93,8 +97,24 @@ class NodeFindings:
             return _count(finding, seen) if finding.status == FindingStatus.FIRING else _fire(finding, seen)
         if finding.status == FindingStatus.CLEARED or self._clears(seen.fault) is not Clears.READING:
             return Effect.RECORDED
+        if self._flaps(finding, seen):
+            finding.quiet_since = finding.quiet_since or seen.seen_at
+            return Effect.RECORDED
         finding.status, finding.cleared_at, finding.cleared_by = FindingStatus.CLEARED, seen.received_at, "reading"
         return Effect.CLEARED
+
+    def _flaps(self, finding: FindingRow, seen: ObservationRow) -> bool:
+        """Note that its reading has ended once more, and say whether that counts as no end."""
+        rule = self._policy_now().flapping
+        before = tuple(datetime.fromisoformat(turn) for turn in finding.turns)
+        if finding.quiet_since is not None or not may_flap(catalogue().get(seen.fault)):
+            return flaps(before, seen.seen_at, rule)
+        turns = with_turn(before, seen.seen_at, rule)
+        finding.turns = [turn.isoformat() for turn in turns]
+        begins = flaps(turns, seen.seen_at, rule) and not flaps(before, seen.seen_at, rule)
+        if begins:
+            finding.evidence = [*finding.evidence, told(turns, rule)][-MAX_EVIDENCE_LINES:]
+        return flaps(turns, seen.seen_at, rule)
 
     def _refold(self, seen: ObservationRow, finding: FindingRow | None) -> Effect:
         folded = _blank(seen)
@@ -171,6 +191,9 @@ class NodeFindings:
 
     def _clears(self, fault: str) -> Clears:
         """What ends this fault here: the site's policy may say otherwise than the catalogue."""
+        return self._policy_now().rule_for(catalogue().get(fault)).clears
+
+    def _policy_now(self) -> Policy:
         if self._policy is None:
             cluster = self._session.get(ClusterRow, self._cluster)
             self._policy = Policy.model_validate(cluster.definition.get("policy", {})) if cluster else Policy()
@@ -204,6 +227,7 @@ def _fire(finding: FindingRow, seen: ObservationRow) -> Effect:
 
 
 def _count(finding: FindingRow, seen: ObservationRow) -> Effect:
+    finding.quiet_since = None
     finding.count += seen.count
     finding.first_seen = min(finding.first_seen, seen.first_seen_at)
     finding.last_seen = max(finding.last_seen, seen.seen_at)

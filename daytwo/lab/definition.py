@@ -49,7 +49,9 @@ def lab_policy(speed: float, *, pulse_seconds: float = 60.0) -> Policy:
     usual = Policy()
     return usual.model_copy(
         update={
-            "attempts": Attempts(per_day=max(20, usual.attempts.per_day), per_week=max(100, usual.attempts.per_week)),
+            "attempts": Attempts(
+                per_day=max(20, usual.attempts.per_day), per_week=max(100, usual.attempts.per_week), incidents=100
+            ),
             "budget": usual.budget.model_copy(
                 update={
                     "interruptions_per_hour": max(3, int(usual.budget.interruptions_per_hour * speed)),

@@ -237,6 +237,7 @@ def _finding(row: FindingRow) -> Finding:
         source=row.source,
         evidence=tuple(row.evidence),
         detail=row.detail,
+        turns=tuple(datetime.fromisoformat(turn) for turn in row.turns),
     )
 
 

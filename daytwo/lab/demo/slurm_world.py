@@ -127,7 +127,7 @@ class SlurmWorld:
             slurm=self._room.access,
             policy=Policy(
                 approval=lab_approval(),
-                attempts=Attempts(per_day=20, per_week=100),
+                attempts=Attempts(per_day=20, per_week=100, incidents=100),
                 verify=Verify(quiet_seconds=QUIET_SECONDS),
             ),
         )
