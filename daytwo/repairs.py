@@ -118,11 +118,12 @@ def close(session: Session, closing: x.CloseInput) -> None:
     session.add(row)
     if closing.judged_up_to:
         # `record` has touched the node, and intake folds findings under its lock: none is folded meanwhile.
-        _clear_findings(session, ref, closing.judged_up_to, at)
+        clear_findings(session, ref, closing.judged_up_to, at)
     _void_what_is_open(session, ref, closing.event.to_state, at)
 
 
-def _clear_findings(session: Session, ref: x.RepairRef, up_to: int, at: datetime) -> None:
+def clear_findings(session: Session, ref: x.RepairRef, up_to: int, at: datetime) -> None:
+    """What this repair has judged fires no more; nothing is folded meanwhile, for the node's row is locked."""
     mine = (
         col(FindingRow.cluster) == ref.cluster,
         col(FindingRow.node) == ref.node,

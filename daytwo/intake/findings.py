@@ -197,7 +197,7 @@ class NodeFindings:
         if self._policy is None:
             cluster = self._session.get(ClusterRow, self._cluster)
             self._policy = Policy.model_validate(cluster.definition.get("policy", {})) if cluster else Policy()
-        return self._policy.rule_for(catalogue().get(fault)).clears
+        return self._policy
 
 
 def _place(seen: ObservationRow) -> Place:
