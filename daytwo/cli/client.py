@@ -66,8 +66,11 @@ class Service:
         return self._call("POST", path, json=body, following=following)
 
     def _call(self, method: str, path: str, *, following: str | None = None, **more: Any) -> Any:
+        from urllib.parse import quote
+
         try:
-            answer = self._http.request(method, path, **more)
+            # A name that was mistyped may hold anything.
+            answer = self._http.request(method, quote(path, errors="replace"), **more)
         except self._unreachable as error:
             raise _away(self.socket, error) from error
         self._compare(answer.headers.get("daytwo-version", "older than 0.2"))

@@ -43,7 +43,9 @@ class Failure(click.ClickException):
 
     def format_message(self) -> str:
         """The three lines."""
-        return f"{self.message}\n  Why:  {self.why}\n  Next: {self.following}"
+        from daytwo.cli.output import block
+
+        return f"{block(self.message)}\n  Why:  {block(self.why)}\n  Next: {block(self.following)}"
 
 
 def from_problem(body: Mapping[str, Any], following: str, why: str | None = None) -> Failure:

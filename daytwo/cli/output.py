@@ -32,6 +32,9 @@ GLYPHS = {
 }
 
 
+LONGEST_LINE = 2000
+
+
 class Column(NamedTuple):
     """A column of a table. `state` marks the one that is shown with a glyph and a colour on a terminal."""
 
@@ -69,6 +72,12 @@ def clean(value: object, limit: int = 500) -> str:
     from daytwo.domain.message import clean as cleaned
 
     return cleaned(str(value), limit)
+
+
+def block(text: str) -> str:
+    """Several lines, each cleaned, with their indentation kept."""
+    lines = text.splitlines()
+    return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + clean(line, LONGEST_LINE) for line in lines)
 
 
 def cell(value: object) -> str:
@@ -154,4 +163,5 @@ def _plain(data: object, form: str, names: Sequence[str]) -> None:
     else:
         import yaml
 
-        click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=False), nl=False)
+        # Never folded: a text that is folded begins a line, which could pass for one of ours.
+        click.echo(yaml.safe_dump(data, sort_keys=False, allow_unicode=False, width=sys.maxsize), nl=False)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from daytwo.cli.output import Item, cell, clean, moment, since, with_glyph
+from daytwo.cli.output import Item, block, cell, clean, moment, since, with_glyph
 
-LONGEST_LINE = 2000
 STAMPS = ("detected", "recommended", "approved", "drained", "acted", "verified", "returned")
 """In the order in which a repair passes them."""
 WORDS = {
@@ -60,12 +59,6 @@ def _happened(event: Item) -> str:
 
 def _in_order(stamps: Item) -> list[tuple[str, str]]:
     return sorted(stamps.items(), key=lambda each: STAMPS.index(each[0]) if each[0] in STAMPS else len(STAMPS))
-
-
-def block(text: str) -> str:
-    """Several lines, cleaned, with their indentation kept."""
-    lines = text.splitlines()
-    return "\n".join(" " * (len(line) - len(line.lstrip(" "))) + clean(line, limit=LONGEST_LINE) for line in lines)
 
 
 def _proposal(repair: Item) -> str:
