@@ -1,11 +1,12 @@
-"""Where our errors become Temporal's: one translator, at the edge of every activity."""
+"""The edge of every activity: our errors become Temporal's, and a try is heard of while it lasts and ends whole."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -14,6 +15,9 @@ from activities.signatures import Signature
 from activities.world import World
 from daytwo.domain.errors import DaytwoError, NotYet, TryAgain
 from daytwo.domain.exchange import StepInput
+
+BEATS: Final = 4
+"""In the time after which a try that is not heard of is taken for dead. Most tries end before the first."""
 
 I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
 O = TypeVar("O")  # noqa: E741
@@ -36,7 +40,7 @@ def implements(signature: Signature[I, O]) -> Callable[[Method[I, O]], Method[I,
         @functools.wraps(method)
         async def run(self: HasWorld, arg: I) -> O:
             try:
-                return await method(self, arg)
+                return await heard(method(self, arg))
             except DaytwoError as error:
                 if isinstance(error, TryAgain) and isinstance(arg, StepInput):
                     await self.world.say_waiting(arg.ref, str(error))
@@ -45,6 +49,34 @@ def implements(signature: Signature[I, O]) -> Callable[[Method[I, O]], Method[I,
         return run
 
     return wrap
+
+
+async def heard(work: Awaitable[O]) -> O:
+    """Let Temporal hear that a try goes on, and let the try end as it would where it is cancelled meanwhile.
+
+    Half a try is worse than none: an act that was sent and not looked at must be asked about. Only a worker that must
+    go tears it off, as its death would.
+    """
+    trying = asyncio.ensure_future(work)
+    beating = asyncio.create_task(_beat()) if activity.in_activity() else None
+    try:
+        while True:
+            try:
+                return await asyncio.shield(trying)
+            except asyncio.CancelledError:
+                if trying.done() or not activity.in_activity() or activity.is_worker_shutdown():
+                    raise
+    finally:
+        trying.cancel()
+        if beating is not None:
+            beating.cancel()
+
+
+async def _beat() -> None:
+    limit = activity.info().heartbeat_timeout
+    while limit:
+        await asyncio.sleep(limit.total_seconds() / BEATS)
+        activity.heartbeat()
 
 
 def to_failure(error: DaytwoError) -> ApplicationError:

@@ -11,6 +11,7 @@ from temporalio.converter import PayloadConverter
 
 with workflow.unsafe.imports_passed_through():
     from daytwo.domain.exchange import Claim
+    from daytwo.domain.message import clean
     from workflows import names
 
 EXPECTED = '{"repair": "r-…", "revision": 1, "who": "you", "reason": "why"}'
@@ -34,8 +35,9 @@ def read_claim(key: str, name: str, arguments: Sequence[RawValue], converter: Pa
 
 def _from_dict(key: str, name: str, found: dict[str, Any]) -> Claim:
     repair, revision = found.get("repair"), found.get("revision")
-    said = {"who": str(found.get("who", ""))[:80], "reason": str(found.get("reason", ""))[:500]}
+    # A NUL among it, and PostgreSQL would refuse the row for ever.
+    said = {"who": clean(str(found.get("who", "")), 80), "reason": clean(str(found.get("reason", "")), 500)}
     if not isinstance(repair, str) or not isinstance(revision, int) or isinstance(revision, bool):
         problem = f"signal {name!r} names no repair and revision; it takes {EXPECTED}"
         return Claim(key=key, name=name, problem=problem, **said)
-    return Claim(key=key, name=name, repair_id=repair[:80], revision=revision, **said)
+    return Claim(key=key, name=name, repair_id=clean(repair, 80), revision=revision, **said)

@@ -151,6 +151,8 @@ class NodeRepair(RepairRun):
         if self._is_expired():
             return self._say(Event.EXPIRED, "the approval was not used in the time that it is valid")
         verdict = await self._authorise(self._run.deciding)
+        if verdict is None:
+            return self._stuck("the approval that led here cannot be judged")
         self._run.valid_seconds = verdict.valid_seconds
         if verdict.status == "wait":
             self._run.note = verdict.why
@@ -262,15 +264,24 @@ class NodeRepair(RepairRun):
             return self._stuck(f"dismissed ({self._text}) after something was done to the node: decide how it returns")
         text = self._text
         try:
-            await self._call_to_the_end(do.LIFT, self._step("lift"))
+            done = await self._call_to_the_end(do.LIFT, self._taking_back())
         except ActivityError as error:
             return self._stuck(f"dismissed ({text}), but our marks could not be lifted: {why(error)}")
+        if done.interrupted:
+            return self._stuck(f"dismissed ({text}) after work was interrupted: decide how it goes on")
         return self._say(Event.DISMISSED, text)
 
-    async def _cancelled(self) -> Event:
+    def _taking_back(self) -> x.StepInput:
+        return self._step("lift").model_copy(update={"taking_back": True})
+
+    async def _cancelled(self) -> Event | None:
         """Temporal's own cancel takes the repair back while that is possible, and asks a person when it is not."""
         self._cancel_heeded = True
         self._text = "cancelled in Temporal"
+        if self._run.state is State.NEEDS_HELP:
+            self._run.note = "cancelled in Temporal: a person decides how it goes on"
+            self._show()
+            return None
         if after(self._run.state, Event.DISMISSED) and not self._run.interrupted:
             return Event.DISMISSED
         return self._stuck("cancelled in Temporal after work was interrupted")

@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from daytwo.domain.proposal import Proposal
     from daytwo.domain.repair_states import EVENT_OF, Event, after, is_terminal
     from daytwo.domain.vocabulary import State
-    from workflows import details, inputs
+    from workflows import details, inputs, timeouts
 
 I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
 O = TypeVar("O")  # noqa: E741
@@ -83,6 +83,8 @@ class RepairRun:
             decision_id = self._run.pending[0]
             verdict = await self._authorise(decision_id)
             self._run.pending.remove(decision_id)
+            if verdict is None:
+                continue
             if verdict.status in ("accepted", "received"):
                 return self._taken(decision_id, verdict)
             self._run.note = f"{verdict.kind} by {verdict.actor}: {verdict.status}, {verdict.why}"
@@ -98,10 +100,11 @@ class RepairRun:
         return self._say(event, verdict.reason)
 
     async def _write_claim(self, claim: x.Claim) -> None:
-        written = await self._call(
-            do.WRITE_CLAIM, x.WriteClaimInput(ref=self._run.ref, claim=claim, revision=self._run.revision)
-        )
+        asked = x.WriteClaimInput(ref=self._run.ref, claim=claim, revision=self._run.revision)
+        written = await self._call_if_possible(do.WRITE_CLAIM, asked)
         self._run.claims.remove(claim)
+        if written is None:
+            return
         if written.decision_id and written.decision_id not in self._run.seen:
             self._run.pending.append(written.decision_id)
             self._run.seen.append(written.decision_id)
@@ -116,6 +119,17 @@ class RepairRun:
 
     async def _call(self, what: Signature[I, O], arg: I) -> O:
         return await self._start(what, arg)
+
+    async def _call_if_possible(self, what: Signature[I, O], arg: I) -> O | None:
+        """Call what may be impossible for good: the repair says why, and goes on without it."""
+        try:
+            return await self._call(what, arg)
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            self._run.note = why(error)
+            self._show()
+            return None
 
     async def _call_to_the_end(self, what: Signature[I, O], arg: I) -> O:
         """Call what must have happened before anything else is heeded, also Temporal's own cancel."""
@@ -160,6 +174,7 @@ class RepairRun:
             start_to_close_timeout=what.options.attempt,
             schedule_to_close_timeout=what.options.limit,
             retry_policy=what.options.retry,
+            heartbeat_timeout=what.options.heartbeat,
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
         )
         return handle
@@ -168,8 +183,9 @@ class RepairRun:
         self._nudged = False  # what comes from here on may be newer than what the look sees
         return await self._call(do.ASSESS, inputs.assess(self._run))
 
-    async def _authorise(self, decision_id: str) -> x.Verdict:
-        return await self._call(do.AUTHORISE, inputs.authorise(self._run, decision_id))
+    async def _authorise(self, decision_id: str) -> x.Verdict | None:
+        """The verdict on a decision; none on one that is no row: whoever reaches Temporal may send its id."""
+        return await self._call_if_possible(do.AUTHORISE, inputs.authorise(self._run, decision_id))
 
     async def _announce(self) -> None:
         """Tell people of the revision that stands, and again when its time has come."""
@@ -178,7 +194,10 @@ class RepairRun:
         if not new and (run.remind_at is None or workflow.now() < run.remind_at):
             return
         run.reminder = 0 if new else run.reminder + 1
-        told = await self._call(do.ANNOUNCE, inputs.announce(run))
+        told = await self._call_if_possible(do.ANNOUNCE, inputs.announce(run))
+        if told is None:
+            run.remind_at = workflow.now() + timeouts.TELL_AGAIN
+            return
         run.announced_revision, run.remind_at = run.revision, told.again_at
         run.stamps.setdefault("recommended", workflow.now())
 

@@ -11,11 +11,16 @@ from temporalio.common import RetryPolicy
 
 @dataclass(frozen=True, slots=True)
 class ActivityOptions:
-    """Options of one kind of activity. `limit` is the whole time with retries; the caller may give a shorter one."""
+    """Options of one kind of activity. `limit` is the whole time with retries; the caller may give a shorter one.
+
+    A try that is not heard of for `heartbeat` has died with its worker, and is made again: a repair must not stand
+    still for a whole `attempt`. Far above what a busy worker's loop is late by, and a try too many does no harm.
+    """
 
     attempt: timedelta
     retry: RetryPolicy
     limit: timedelta | None = None
+    heartbeat: timedelta = timedelta(seconds=6)
 
 
 STORE: Final = ActivityOptions(
@@ -43,3 +48,4 @@ POLL: Final = ActivityOptions(
 RELOOK_PROPOSED: Final = timedelta(minutes=1)
 RELOOK_WAITING: Final = timedelta(seconds=20)
 REMIND: Final = timedelta(hours=24)
+TELL_AGAIN: Final = timedelta(minutes=1)

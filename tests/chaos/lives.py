@@ -29,7 +29,9 @@ from workflows.names import workflow_id
 D, S = DecisionKind, State
 
 FAULTS: Final = ("xid-79", "xid-79", "xid-119", "xid-154")
-"""The last leaves jobs alone, so that a drain requeues them or waits."""
+"""The last leaves jobs alone, so that a drain requeues them or waits for their end."""
+WAIT_FOR_IDLE: Final = ("idle", "held-late")
+"""Plans that wait for the end of a job, so that it must not be one of days."""
 LIFE_SECONDS: Final = 240.0
 """No repair takes longer, struck or not; what has not ended by then is lost."""
 LOOK_SECONDS: Final = 0.05
@@ -49,6 +51,8 @@ class Life:
     plan: str
     began: float
     repairs: list[str] = field(default_factory=list)
+    moment: Moment | None = None
+    """For when it was approved. Where more is at stake than that, it is asked again, and approved again."""
     ended: float | None = None
     problem: str = ""
     doubled: int = 0
@@ -119,7 +123,8 @@ class Lives:
         before = self._plane.resets_before_emulator(life.node)
         try:
             async with asyncio.timeout(LIFE_SECONDS):
-                await asyncio.to_thread(self._plane.lab.break_node, life.node, self._rng.choice(FAULTS))
+                faults = FAULTS[:-1] if life.plan in WAIT_FOR_IDLE else FAULTS
+                await asyncio.to_thread(self._plane.lab.break_node, life.node, self._rng.choice(faults))
                 await self._plans[life.plan](life)
         except TimeoutError:
             life.problem = f"not ended after {LIFE_SECONDS:.0f} s: {self._watch.open.get(life.node)}"
@@ -195,11 +200,13 @@ class Lives:
             seen = self._watch.open.get(life.node)
             if seen is not None and seen.repair not in life.repairs and seen.state == S.PROPOSED and seen.revision:
                 life.repairs.append(seen.repair)
+                life.moment = None
                 await self._think(0.3, 2.5)
                 return self._watch.open.get(life.node, seen)
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _approve(self, life: Life, seen: Open, moment: Moment) -> None:
+        life.moment = moment
         past = tuple(state for state in S if state not in (S.PROPOSED, S.NEEDS_HELP, S.DISMISSED))
         how = {"action": Action.POWER_CYCLE, "moment": moment}
         await self._until(life, *past, saying=D.APPROVE, to=seen, within=(S.PROPOSED,), **how)
@@ -239,6 +246,8 @@ class Lives:
                 raise Astray(f"{life.repairs[-1]} has ended: {over}; expected was {', '.join(states)}")
             if state == S.NEEDS_HELP and S.NEEDS_HELP not in (*states, *passing):
                 raise Astray(f"{life.repairs[-1]} needs help; expected was {', '.join(states)}")
+            if state == S.PROPOSED and life.moment and S.PROPOSED not in (*states, *passing):
+                await self._approve(life, self._watch.open[life.node], life.moment)
             await asyncio.sleep(LOOK_SECONDS)
         return str(state)
 

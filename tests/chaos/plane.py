@@ -218,7 +218,13 @@ def _policy(usual: Policy) -> Policy:
         update={
             "approval": lab_approval(),
             "budget": Budget(
-                acting_share=1, acting_nodes=MANY, acting_per_domain=MANY, containing_share=1, containing_nodes=MANY
+                acting_share=1,
+                acting_nodes=MANY,
+                acting_per_domain=MANY,
+                containing_share=1,
+                containing_nodes=MANY,
+                interruptions_per_hour=MANY,
+                interruption_apart_seconds=0,
             ),
             "breaker": Breaker(nodes=MANY, pool_nodes=MANY, pool_share=1),
             "attempts": Attempts(per_day=MANY, per_week=MANY),

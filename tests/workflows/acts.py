@@ -68,8 +68,8 @@ class Acts:
 
 
 @contextlib.asynccontextmanager
-async def a_repair_by(temporal: Client, acts: Acts) -> AsyncIterator[WorkflowHandle[Any, Any]]:
-    """One repair that is carried out by these activities."""
+async def a_repair_by(temporal: Client, acts: Acts, **state: Any) -> AsyncIterator[WorkflowHandle[Any, Any]]:
+    """One repair that is carried out by these activities; `state` is where it stands."""
     queue = f"acts-{uuid.uuid4().hex[:8]}"
     worker = Worker(
         temporal,
@@ -78,6 +78,6 @@ async def a_repair_by(temporal: Client, acts: Acts) -> AsyncIterator[WorkflowHan
         activities=acts.activities(),
         workflow_runner=workflow_runner(),
     )
-    run = x.Run(repair_id="r-1", cluster="sim", node="n1")
+    run = x.Run(repair_id="r-1", cluster="sim", node="n1", **state)
     async with worker:
         yield await temporal.start_workflow(names.NODE_REPAIR, run, id=f"repair:{queue}", task_queue=queue)
