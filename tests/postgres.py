@@ -9,10 +9,11 @@ import itertools
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -93,6 +94,20 @@ class Postgres:
             self._server.wait(30)
             self._server = None
 
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Stop every process of the server while the block lasts: it takes what comes in, and answers nothing."""
+        assert self._server is not None
+        every = [self._server.pid, *_children(self._server.pid)]
+        try:
+            for pid in every:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in every:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
     def url(self, database: str) -> str:
         return f"postgresql+psycopg://daytwo@/{database}?host={self.folder}"
 
@@ -142,6 +157,10 @@ def a_postgres(*settings: str) -> Iterator[Postgres]:
             yield server
         finally:
             server.stop(3)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _as_somebody(*command: str, ends: str = "clear") -> tuple[str, ...]:

@@ -12,7 +12,8 @@ import signal
 import sys
 
 from daytwo import settings as settings_module
-from daytwo.domain.errors import DaytwoError
+from daytwo.backoff import patiently
+from daytwo.domain.errors import DaytwoError, TryAgain
 from daytwo.service.app import create_app
 from daytwo.service.local_socket import actor_of, listen, server
 from daytwo.settings import Settings
@@ -43,14 +44,22 @@ async def serve(settings: Settings) -> None:
     """Serve until a signal. Raises `Refused` when another service has the socket."""
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store(settings.store_url)
+    migrating: asyncio.Task[None] | None = None
     try:
-        await asyncio.to_thread(store.migrate)
+        try:
+            await asyncio.to_thread(store.migrate)
+        except TryAgain as error:
+            # People must be told just then. Until it is back, only the status answers with anything but an error.
+            log.warning("%s", error)
+            migrating = asyncio.create_task(patiently("the store", lambda: asyncio.to_thread(store.migrate)))
         delivery = WhenTemporalAnswers(store, settings.task_queue)
         app = create_app(store, delivery=delivery, owner=actor_of(os.geteuid()))
         bound = listen(settings.service_socket)
         log.info("serving people on %s", settings.service_socket)
         await server(app).serve(sockets=[bound])
     finally:
+        if migrating is not None:
+            migrating.cancel()
         store.close()
 
 

@@ -25,13 +25,26 @@ from sqlmodel import Session
 
 from daytwo.store import versions
 from daytwo.store.failures import Collision, is_taken, translated
+from daytwo.store.patient import PatientConnection
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 BUSY_SECONDS: Final = 15
 """How long a writer waits for another. On PostgreSQL one that pauses inside its transaction loses it after as long."""
 CONNECT_SECONDS: Final = 5
+STATEMENT_SECONDS: Final = 20
+"""After this PostgreSQL gives a statement up. Longer than a writer waits for another, who is told of then."""
+ANSWER_SECONDS: Final = 25.0
+"""After this we give a PostgreSQL up that hangs: it would have given up the statement before."""
 TRIES: Final = 5
 """Of one `change` that collides with others."""
+
+DEAD_NETWORK: Final = {
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+"""So that the kernel itself finds a server gone whose host has lost power."""
 
 R = TypeVar("R")
 
@@ -39,9 +52,9 @@ R = TypeVar("R")
 class Store:
     """A connection pool to one store."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, answer_seconds: float = ANSWER_SECONDS) -> None:
         self.url = url
-        self.engine = _engine(make_url(url))
+        self.engine = _engine(make_url(url), answer_seconds)
         self._reading = self.engine.execution_options(**_reading(self.engine))
         self._writing = self.engine.execution_options(daytwo_write=True)
         self._name = self.engine.url.render_as_string(hide_password=True)
@@ -51,7 +64,7 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A session for reading, which sees one moment; nothing written in it is kept. Raises `TryAgain`."""
-        with self._failing_well(), Session(self._reading, expire_on_commit=False) as session:
+        with self.failing_well(), Session(self._reading, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
@@ -61,7 +74,7 @@ class Store:
         Raises `TryAgain` where another was in the way for too long, and `Unreachable` where the database is away.
         """
         with (
-            self._failing_well(),
+            self.failing_well(),
             Session(self._writing, expire_on_commit=False) as session,
             session.begin(),
         ):
@@ -90,7 +103,7 @@ class Store:
         Raises `TryAgain`, and `TooNew` where a newer daytwo has changed them.
         """
         config = self._migrations()
-        with self._failing_well():
+        with self.failing_well():
             self._refuse_newer(config)
             command.upgrade(config, "head")
         newest = versions.known_revisions(config)[0]
@@ -98,7 +111,7 @@ class Store:
 
     def check_version(self) -> None:
         """Raise `TooNew` where a newer daytwo has changed the tables; nothing is written."""
-        with self._failing_well():
+        with self.failing_well():
             self._refuse_newer(self._migrations())
 
     def _refuse_newer(self, config: Config) -> None:
@@ -121,7 +134,8 @@ class Store:
             record.invalidate()
 
     @contextmanager
-    def _failing_well(self) -> Iterator[None]:
+    def failing_well(self) -> Iterator[None]:
+        """Turn errors of the database in the block into ours, for who does not use a session."""
         try:
             yield
         except SQLAlchemyError as error:
@@ -131,30 +145,46 @@ class Store:
             raise ours from error
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, answer_seconds: float) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return _postgresql(url)
+        return _postgresql(url, answer_seconds)
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
 
 
-def _postgresql(url: URL) -> Engine:
+def _postgresql(url: URL, answer_seconds: float) -> Engine:
     patience = f"{BUSY_SECONDS}s"
-    settings = {"timezone": "UTC", "lock_timeout": patience, "idle_in_transaction_session_timeout": patience}
+    settings = {
+        "timezone": "UTC",
+        "lock_timeout": patience,
+        "idle_in_transaction_session_timeout": patience,
+        "statement_timeout": f"{STATEMENT_SECONDS}s",
+    }
     given = {
         "application_name": "daytwo",
         "connect_timeout": str(CONNECT_SECONDS),
+        **DEAD_NETWORK,
         "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
     }
-    return create_engine(
+    engine = create_engine(
         url,
         pool_pre_ping=True,
         pool_timeout=BUSY_SECONDS,
         isolation_level="READ COMMITTED",
         connect_args={name: value for name, value in given.items() if name not in url.query},
     )
+    event.listen(engine, "do_connect", lambda *given: _connect_patiently(answer_seconds, *given))
+    return engine
+
+
+def _connect_patiently(
+    answer_seconds: float, _dialect: object, _record: object, arguments: list[Any], named: dict[str, Any]
+) -> PatientConnection:
+    connection = PatientConnection.connect(*arguments, **named)
+    connection.patience = answer_seconds
+    return connection
 
 
 def _reading(engine: Engine) -> dict[str, Any]:

@@ -14,7 +14,8 @@ COLLIDED: Final = frozenset({"40001", "40P01"})
 """PostgreSQL's codes: could not serialise, and deadlock. The transaction is undone; the same one may succeed now."""
 TAKEN: Final = "23505"
 """PostgreSQL's code: the row is there already. What was not there when looked for may be written meanwhile."""
-WAITED: Final = "55P03"
+WAITED: Final = frozenset({"55P03", "57014"})
+"""PostgreSQL's codes: a lock did not come in time, and a statement did not end in time."""
 AWAY: Final = ("08", "53", "57P", "58")
 """How codes begin that say: connection lost, resources used up, shut down, its system failed."""
 BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -48,8 +49,8 @@ def _of_postgresql(error: DBAPIError, store: str) -> DaytwoError | None:
     code = _code(error)
     if code in COLLIDED:
         return Collision(f"store {store}: two writers were in each other's way ({_first_line(error)})")
-    if code == WAITED:
-        return TryAgain(f"store {store}: another writer was in the way for too long")
+    if code in WAITED:
+        return TryAgain(f"store {store}: another writer was in the way for too long ({_first_line(error)})")
     if error.connection_invalidated or code.startswith(AWAY) or _never_connected(error):
         return Unreachable(f"store {store} does not answer: {_first_line(error)}")
     return None

@@ -5,6 +5,7 @@ from sqlalchemy import Connection, text
 
 from daytwo.store import tables
 from daytwo.store.locks import Lock, hold_on
+from daytwo.store.patient import alone
 
 
 def run() -> None:
@@ -19,8 +20,10 @@ def run() -> None:
 
 def _be_alone(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
-        # Another's migration may take longer than a writer waits.
-        connection.execute(text("SET LOCAL lock_timeout = 0"))
+        # Another's migration, or our own, may take longer than a writer waits. The connection is not used again.
+        alone(connection, None)
+        for limit in ("lock_timeout", "statement_timeout"):
+            connection.execute(text(f"SET LOCAL {limit} = 0"))
     hold_on(connection, Lock.MIGRATIONS)
 
 
