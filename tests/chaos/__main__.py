@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -44,11 +45,18 @@ def main(
     order = Order(kills, chosen, at_random=at_random, only=names, nodes=nodes, postgres=not (sqlite or reason))
     click.echo(f"{kills} kills, {'random walk, ' if at_random else ''}seed {chosen}")
     with _folder(keep=keep) as folder:
-        result = asyncio.run(run(folder, order, click.echo))
+        result = asyncio.run(_until_told(folder, order))
     click.echo(report.as_text(result))
     if markdown:
         markdown.write_text(report.as_markdown(result) + "\n")
     sys.exit(0 if result.is_sound else 1)
+
+
+async def _until_told(folder: Path, order: Order) -> report.Result:
+    """Run, and on SIGTERM end as on Ctrl-C: with nothing left behind."""
+    running = asyncio.ensure_future(run(folder, order, click.echo))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, running.cancel)
+    return await running
 
 
 def _folder(*, keep: bool) -> contextlib.AbstractContextManager[Path]:

@@ -11,7 +11,7 @@ import contextlib
 import random
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ FAULTS: Final = ("xid-79", "xid-79", "xid-119", "xid-154")
 """The last leaves jobs alone, so that a drain requeues them or waits for their end."""
 WAIT_FOR_IDLE: Final = ("idle", "held-late")
 """Plans that wait for the end of a job, so that it must not be one of days."""
+LEADS_TO: Final = {S.HELD: "held", S.NEEDS_HELP: "help"}
 LIFE_SECONDS: Final = 240.0
 """No repair takes longer, struck or not; what has not ended by then is lost."""
 LOOK_SECONDS: Final = 0.05
@@ -66,6 +67,10 @@ class Person:
         transport = httpx.AsyncHTTPTransport(uds=str(plane.settings.service_socket), verify=False)
         self._service = httpx.AsyncClient(transport=transport, base_url="http://service", timeout=5)
 
+    async def leave(self) -> None:
+        """Close the connection."""
+        await self._service.aclose()
+
     async def say(self, seen: Open, kind: DecisionKind, **more: Any) -> None:
         """Say it until the service has written it down; that it is about what has changed is no error."""
         body = {
@@ -87,10 +92,13 @@ class Person:
 class Lives:
     """All lives of a run."""
 
-    def __init__(self, plane: ChaosPlane, watch: Watch, rng: random.Random) -> None:
+    def __init__(
+        self, plane: ChaosPlane, watch: Watch, rng: random.Random, *, wanted: Callable[[], Collection[str]]
+    ) -> None:
         self._plane = plane
         self._watch = watch
         self._rng = rng
+        self._wanted = wanted
         self._person = Person(plane)
         self._temporal: Client | None = None
         self.all: list[Life] = []
@@ -107,17 +115,25 @@ class Lives:
     async def run(self) -> None:
         """Live until `stopping` is set, and to the end of what has begun."""
         self._temporal = await Client.connect(self._plane.temporal.address, namespace=NAMESPACE)
-        await asyncio.gather(*(self._live(node) for node in self._plane.nodes))
+        try:
+            await asyncio.gather(*(self._live(node) for node in self._plane.nodes))
+        finally:
+            await self._person.leave()
 
     async def _live(self, node: str) -> None:
         await asyncio.sleep(self._rng.uniform(0, 8))
         while not self.stopping:
-            life = Life(node, self._rng.choice(list(self._plans)), time.time())
+            life = Life(node, self._plan(), time.time())
             self.all.append(life)
             await self._one(life)
             if life.problem:
                 return  # it stays as it is, to be looked at
             await asyncio.sleep(self._rng.uniform(0.2, 1.5))
+
+    def _plan(self) -> str:
+        """Any plan, but oftener one that leads to where somebody is to be struck and few repairs ever come."""
+        wanted = [plan for state, plan in LEADS_TO.items() if state in self._wanted()]
+        return self._rng.choice([*self._plans, *wanted * 3])
 
     async def _one(self, life: Life) -> None:
         before = self._plane.resets_before_emulator(life.node)

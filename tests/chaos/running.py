@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,18 +44,28 @@ async def run(folder: Path, order: Order, say: Callable[[str], None]) -> Result:
     async with a_chaos_plane(folder, nodes=order.nodes, seed=order.seed, postgres=order.postgres) as plane:
         say(f"everything answers after {time.time() - began:.0f} s")
         with Watch(plane.store) as watch:
-            strikes, lives = Strikes(plane, watch, _rng(order)), Lives(plane, watch, _rng(order))
-            living = asyncio.create_task(lives.run())
-            telling = asyncio.create_task(_tell(strikes, lives, order, say))
-            began = time.time()
-            await _strike(strikes, plane, order)
-            seconds = time.time() - began
-            lives.stopping = True
-            await asyncio.wait_for(living, LIFE_SECONDS + 60)
-            telling.cancel()
+            strikes = Strikes(plane, watch, _rng(order))
+            lives = Lives(plane, watch, _rng(order), wanted=strikes.wanted)
+            async with _telling(strikes, lives, order, say):
+                seconds = await _live_and_strike(strikes, lives, plane, order)
         counts = await asyncio.to_thread(count, plane)
         store = "PostgreSQL" if order.postgres else "SQLite"
         return Result(order.seed, seconds, order.nodes, store, strikes.done, lives.all, counts)
+
+
+async def _live_and_strike(strikes: Strikes, lives: Lives, plane: ChaosPlane, order: Order) -> float:
+    """Until all lives have ended. Returns for how long there were strikes."""
+    living = asyncio.create_task(lives.run())
+    began = time.time()
+    try:
+        await _strike(strikes, plane, order)
+        seconds = time.time() - began
+        lives.stopping = True
+        await asyncio.wait_for(living, LIFE_SECONDS + 60)
+    finally:
+        living.cancel()
+        await asyncio.gather(living, return_exceptions=True)
+    return seconds
 
 
 async def _strike(strikes: Strikes, plane: ChaosPlane, order: Order) -> None:
@@ -67,6 +78,17 @@ async def _strike(strikes: Strikes, plane: ChaosPlane, order: Order) -> None:
 
 def _rng(order: Order) -> random.Random:
     return random.Random(order.seed)
+
+
+@contextlib.asynccontextmanager
+async def _telling(strikes: Strikes, lives: Lives, order: Order, say: Callable[[str], None]) -> AsyncIterator[None]:
+    """Say now and then how far it is, while the block lasts."""
+    telling = asyncio.create_task(_tell(strikes, lives, order, say))
+    try:
+        yield
+    finally:
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
 
 
 async def _tell(strikes: Strikes, lives: Lives, order: Order, say: Callable[[str], None]) -> None:

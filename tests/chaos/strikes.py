@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -52,11 +52,12 @@ class Strike:
 
 
 def matrix(processes: list[str], kills: int, rng: random.Random) -> list[Cell]:
-    """So many cells, every cell as often as every other, give or take one."""
-    every = [Cell(process, mode, state) for process in processes for mode in MODES for state in STATES]
+    """So many cells: every process in every mode as often as every other, in each state in turn."""
     found: list[Cell] = []
     while len(found) < kills:
-        found += rng.sample(every, len(every))
+        pairs = [(process, mode) for process in processes for mode in MODES]
+        states = {pair: rng.sample(STATES, len(STATES)) for pair in pairs}
+        found += [Cell(*pair, states[pair][turn]) for turn in range(len(STATES)) for pair in pairs]
     return found[:kills]
 
 
@@ -68,14 +69,19 @@ class Strikes:
         self._watch = watch
         self._rng = rng
         self.done: list[Strike] = []
+        self.left: list[Cell] = []
 
     async def over_matrix(self, cells: list[Cell]) -> None:
         """Strike every cell once, in the order in which its state comes up."""
-        left = list(cells)
-        while left:
-            cell, node = await self._next(left)
-            left.remove(cell)
+        self.left = list(cells)
+        while self.left:
+            cell, node = await self._next()
+            self.left.remove(cell)
             await self._strike(cell, node)
+
+    def wanted(self) -> set[str]:
+        """The states in which somebody is still to be struck."""
+        return {cell.state for cell in self.left}
 
     async def at_random(self, processes: list[str], kills: int) -> None:
         """Strike anybody at any moment."""
@@ -85,14 +91,16 @@ class Strikes:
             node, seen = self._rng.choice(found) if found else ("", NOBODY)
             await self._strike(Cell(self._rng.choice(processes), self._rng.choice(MODES), seen.state), node)
 
-    async def _next(self, left: list[Cell]) -> tuple[Cell, str]:
-        """The first cell that is left of the most seldom state that a repair is in."""
+    async def _next(self) -> tuple[Cell, str]:
+        """A cell of the most seldom state that repairs are in, and one of them: just come there, or long since."""
         while True:
-            in_state = {seen.state: node for node, seen in self._watch.open.items()}
-            for state in in_order(in_state):
-                for cell in left:
-                    if cell.state == state:
-                        return cell, in_state[state]
+            nodes: dict[str, list[str]] = {}
+            for node, seen in self._watch.open.items():
+                nodes.setdefault(seen.state, []).append(node)
+            for state in in_order(nodes):
+                cells = [cell for cell in self.left if cell.state == state]
+                if cells:
+                    return cells[0], self._rng.choice(nodes[state])
             await asyncio.sleep(0.003)
 
     async def _strike(self, cell: Cell, node: str) -> None:
@@ -119,7 +127,7 @@ class Strikes:
             await asyncio.sleep(0.05)
 
 
-def in_order(states: dict[str, str]) -> Iterator[str]:
+def in_order(states: Collection[str]) -> Iterator[str]:
     """The states that are seldom seen first, then the others."""
     yield from (state for state in SHORT if state in states)
     yield from (state for state in states if state not in SHORT)

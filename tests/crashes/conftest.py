@@ -1,7 +1,7 @@
 """One Temporal server and one plane of processes for all tests of this folder.
 
-Temporal notices after a minute that a try has died with its worker. So the workers are killed first, and what became
-of their repairs is asked last: `test_what_was_struck_returns` sorts behind everything that can be tested meanwhile.
+What died with its worker goes on after seconds, and then takes its time. So the workers are killed first, and what
+became of their repairs is asked last: `test_what_was_struck_returns` sorts behind all that can be tested meanwhile.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AT_ONCE = 13
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each test the time that the fixtures before the first one take, and a minute of Temporal's patience."""
+    """Give each test the time that the fixtures before the first one take, and the rest of a repair."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.timeout(300))

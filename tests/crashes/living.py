@@ -28,7 +28,7 @@ NODES: Final = 44
 SEND_SECONDS: Final = 2.0
 LEASE_SECONDS: Final = 2.0
 RECOVERY_SECONDS: Final = 110.0
-"""A try that died with its worker is made again after a minute (`workflows.timeouts.POLL`); then the repair goes on."""
+"""A try that died with its worker is made again after seconds; then comes the rest of the repair, on a busy machine."""
 OPT_IN: Final = "daytwo-requeue"
 ENDED: Final = (State.SUCCEEDED, State.NEEDS_HELP, State.DISMISSED, State.AUTO_RESOLVED)
 
