@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,6 +18,8 @@ from daytwo.domain.vocabulary import Frozen
 
 log = logging.getLogger(__name__)
 
+LONGEST_FOUND: Final = 200
+EXIT_CODES: Final = {404: 3, 413: BadInput.exit_code}
 # BadInput messages begin with the field: "reason: found nothing; …".
 _FIELD = re.compile(r"([A-Za-z_][\w.\[\]-]*): ")
 
@@ -37,6 +39,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         403: "A rule forbids it.",
         404: "The named thing does not exist.",
         409: "It has changed meanwhile.",
+        413: "The body is too long.",
         422: "The input breaks a rule.",
         503: "Not now.",
     }.items()
@@ -67,14 +70,23 @@ async def _ours(_request: Request, error: Exception) -> JSONResponse:
 async def _invalid(_request: Request, error: Exception) -> JSONResponse:
     first = cast(RequestValidationError, error).errors()[0]
     field = ".".join(str(part) for part in first["loc"][1:]) or "body"
-    details = cast(ErrorDetails, first)
-    return problem(BadInput(f"{field}: found {first.get('input')!r}; allowed is {allowed_by(details)}"))
+    found, allowed = repr(first.get("input")), allowed_by(cast(ErrorDetails, first))
+    if allowed.startswith("found "):
+        # Our own validators say both.
+        found, _, allowed = allowed.removeprefix("found ").partition(", allowed: ")
+    return problem(BadInput(f"{field}: found {_short(found)}; allowed is {allowed}"))
+
+
+def _short(found: str) -> str:
+    return found if len(found) <= LONGEST_FOUND else f"{found[: LONGEST_FOUND - 1]}…"
 
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:
     said = cast(HTTPException, error)
-    body = Problem(error=str(said.detail), type="HTTP", exit_code=3 if said.status_code == 404 else 1)
-    return JSONResponse(body.model_dump(exclude_none=True), status_code=said.status_code)
+    if said.status_code == 400:
+        return problem(BadInput("body: found bytes that cannot be read; allowed is JSON in UTF-8"))
+    body = Problem(error=str(said.detail), type="HTTP", exit_code=EXIT_CODES.get(said.status_code, 1))
+    return JSONResponse(body.model_dump(exclude_none=True), status_code=said.status_code, headers=said.headers)
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:

@@ -212,3 +212,18 @@ def test_a_stranger_may_freeze_and_end_only_his_own_freeze(client: httpx.Client,
         for scope in ("east/gpu-07", "east")
     ]
     assert (mine[0], thawed) == (201, [200, 403])
+
+
+def test_a_body_that_is_too_long_is_refused_while_it_comes(client: httpx.Client) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(1000):
+            yield b" " * 65536
+
+    answer = client.post("/v1/clusters", content=endless(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["exit_code"]) == (413, 2)
+
+
+@pytest.mark.parametrize("body", [b"\xff", b'{"scope": "\xff"}', b"[" * 100_000, b'{"scope": "\\ud800"}'])
+def test_a_body_that_is_no_json_is_bad_input(client: httpx.Client, body: bytes) -> None:
+    answer = client.post("/v1/thaws", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["type"]) == (422, "BadInput")
