@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from activities import signatures as do
 from activities.boundary import implements
-from activities.others import WAITS
+from activities.others import WAITS, are_lost
 from activities.two_persons import SECOND, waits_for
 from activities.world import World
 from daytwo import repairs
@@ -65,10 +65,24 @@ class AssessActivities:
         shown = assessed.proposal if assessed.outcome == "stands" else None
         if shown is not None:
             await self.world.write(lambda s: repairs.refresh(s, shown))
-        about = {"marks": _marks(arg, facts), "booted": _booted(arg, seen.situation), "idle": _idle(facts, workloads)}
+        about = {
+            "marks": await self._marks(arg, facts),
+            "booted": _booted(arg, seen.situation),
+            "idle": _idle(facts, workloads),
+        }
         if facts is None and arg.proposal is not None:
             return Assessment(outcome="unknown", why="the scheduler does not answer", wait_seconds=RETRY_SECONDS)
         return assessed.model_copy(update=about)
+
+    async def _marks(self, arg: AssessInput, facts: NodeFacts | None) -> str:
+        """Whose marks are on the node. Of ours that the scheduler may have lost it is not known yet."""
+        if facts is None:
+            return "unknown"
+        ours = facts.mark_repair_id in (None, arg.ref.repair_id)
+        if arg.state is State.WAITING and ours and facts.ownership is not Ownership.OURS:
+            lost = await self.world.read(lambda session: are_lost(session, arg.ref, facts))
+            return "unknown" if lost else facts.ownership
+        return facts.ownership if ours else "foreign"
 
     async def _say_second(self, arg: AssessInput, policy: Policy, now: datetime) -> None:
         """Let people see that a proposal has one approval and needs another; an approval that has expired is gone."""
@@ -218,13 +232,6 @@ def _growth(old: Proposal, new: Proposal) -> str:
     if lost := set(new.lost) - set(old.lost):
         return f"more would be lost: {'; '.join(sorted(lost))}"
     return "it concerns more owners than before"
-
-
-def _marks(arg: AssessInput, facts: NodeFacts | None) -> str:
-    if facts is None:
-        return "unknown"
-    ours = facts.mark_repair_id in (None, arg.ref.repair_id)
-    return facts.ownership if ours else "foreign"
 
 
 def _idle(facts: NodeFacts | None, workloads: tuple[Workload, ...] | None) -> bool | None:

@@ -18,7 +18,6 @@ from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, Foreign, NotYet, TryAgain
 from daytwo.domain.exchange import RepairRef, Right, StepDone, StepInput
 from daytwo.domain.interruptions import HOUR, too_many
-from daytwo.domain.others_hands import before_our_act
 from daytwo.domain.repair_states import RULES
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus, State, Workload
@@ -115,8 +114,7 @@ class SchedulerActivities:
         facts = await cluster.scheduler.node(arg.ref.node)
         if not arg.disturbed and others.booted_since(arg, facts):
             return StepDone(text="somebody else has booted the node", booted_by_another=True)
-        _still_ours(arg.ref, facts)
-        await others.wait_for(self.world, arg.ref, before_our_act(facts))
+        await others.step_aside(self.world, cluster, arg.ref, facts)
         jobs = await cluster.scheduler.workloads([arg.ref.node])
         if facts.responding:
             acts = cluster.scheduler.interrupt_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref), jobs)
@@ -181,15 +179,6 @@ def _began(session: Session, arg: StepInput) -> datetime | None:
     """When the first write of this stage was intended: a lift has no state of its own that began with it."""
     mine = col(IntentRow.id).startswith(f"{arg.ref.repair_id}/{arg.stage}/", autoescape=True)
     return session.exec(select(func.min(IntentRow.created_at)).where(mine)).one()
-
-
-def _still_ours(ref: RepairRef, facts: NodeFacts) -> None:
-    if facts.ownership is Ownership.OURS and facts.mark_repair_id == ref.repair_id:
-        return
-    raise Foreign(
-        f"{ref.node}: our marks are not what we wrote ({facts.ownership}, reason {facts.reason!r}): "
-        "somebody else has a hand on the node"
-    )
 
 
 def _newer_findings(session: Session, arg: StepInput) -> list[str]:

@@ -1,8 +1,9 @@
-"""Marks of contained nodes that are there no more: did the scheduler lose them, or did a person take them off?
+"""Marks that are there no more: did the scheduler lose them, or did a person take them off?
 
-operations.md, rule 20. Part of the reconciler, for repairs that are proposed; later states ask by themselves. After a
-restart of the scheduler's controller they are written again, and people are told. Otherwise a person did it, and is
-not overruled: the repair says so, somebody is asked, and nothing is written on the node until they decide.
+operations.md, rule 20. Part of the reconciler, for repairs that wait with their marks on a node; the states that work
+on it write theirs again by themselves. After a restart of the scheduler's controller they are written again, and people
+are told; so they are where Slurm wrote its own reason over ours. Otherwise a person did it, and is not overruled: the
+repair says so, somebody is asked, and nothing is written on the node until they decide.
 """
 
 from __future__ import annotations
@@ -10,23 +11,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
-from sqlalchemy import func
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from daytwo import repairs
 from daytwo.adapters import Cluster
 from daytwo.controller.marks import Marks, carries
 from daytwo.domain.message import clean
-from daytwo.domain.seams import ActKind, NodeFacts, Notifier
+from daytwo.domain.rivals import MARKS_LOST
+from daytwo.domain.seams import NodeFacts, Notifier
 from daytwo.domain.situation import OpenRepair, Situation
-from daytwo.domain.vocabulary import Mark
+from daytwo.domain.vocabulary import FindingStatus, Mark, State
+from daytwo.intake.hands import marks_written
 from daytwo.intents import Guard
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.tables import AuditRow, IntentRow, RepairRow
 
 ASKED = "marks-gone"
+WATCHED: Final = frozenset({State.PROPOSED, State.WAITING, State.DRAINING, State.HELD, State.NEEDS_HELP})
+"""States of a repair in which its marks stand, if they were written, and nothing else looks after them."""
 
 
 class GoneMarks:
@@ -44,24 +49,25 @@ class GoneMarks:
     async def see(self, cluster: Cluster, situation: Situation, opened: OpenRepair) -> None:
         """Do what is to be done where marks are gone. Raises `TryAgain` where that cannot be told."""
         node, repair = situation.node, opened.repair_id
-        if situation.facts is None or carries(situation.facts, repair):
+        if opened.state not in WATCHED or situation.facts is None or carries(situation.facts, repair):
+            return
+        written, under_way = await asyncio.to_thread(self._written, node, repair)
+        if written is None or under_way:
             return
         # What is stored may have been read before the marks were written.
         facts = await cluster.scheduler.node(node)
         if carries(facts, repair):
             return
-        written = await asyncio.to_thread(self._written_at, repair)
-        started = await cluster.scheduler.started_at()
-        if written is not None and started > written:
-            await self._write_again(cluster, situation, repair, started)
+        if why := lost_by_scheduler(situation, facts, repair):
+            await self._write_again(cluster, situation, repair, why)
         else:
             await self._ask(situation, repair, facts)
 
-    async def _write_again(self, cluster: Cluster, situation: Situation, repair: str, started: datetime) -> None:
-        node, when = situation.node, f"{started:%Y-%m-%d %H:%M:%SZ}"
-        mark = Mark(repair_id=repair, text="contained, written again after a restart of the scheduler")
-        await self._marks.contain(cluster, node, mark, again=f"-after-{started:%Y%m%d%H%M%S}")
-        text = f"{node}: the scheduler was started at {when} without our marks; they are there again ({repair})"
+    async def _write_again(self, cluster: Cluster, situation: Situation, repair: str, why: str) -> None:
+        node, now = situation.node, self._now()
+        mark = Mark(repair_id=repair, text=f"written again: {why}")
+        await self._marks.contain(cluster, node, mark, again=f"-again-{now:%Y%m%d%H%M%S}")
+        text = f"{node}: {why}, and our marks were gone; they are there again ({repair})"
         await self._notifier.tell(f"{clean(node)}: contained again", clean(text), urgent=False)
 
     async def _ask(self, situation: Situation, repair: str, facts: NodeFacts) -> None:
@@ -75,10 +81,12 @@ class GoneMarks:
         await self._notifier.tell(f"{clean(situation.node)}: our marks are gone", f"{clean(text)}\n{look}", urgent=True)
         await asyncio.to_thread(self._note, repair, text)
 
-    def _written_at(self, repair: str) -> datetime | None:
-        drained = (IntentRow.repair_id == repair, IntentRow.kind == ActKind.DRAIN, IntentRow.state == "proven")
+    def _written(self, node: str, repair: str) -> tuple[datetime | None, bool]:
+        """When the marks that should stand were written, and whether anything is being written on the node now."""
+        under_way = (IntentRow.node == node, col(IntentRow.open_node).is_not(None))
         with self._store.read() as session:
-            return session.exec(select(func.max(IntentRow.updated_at)).where(*drained)).one()
+            row = session.exec(select(IntentRow.id).where(*under_way)).first()
+            return marks_written(session, repair), row is not None
 
     def _is_news(self, repair: str, text: str) -> bool:
         """False once somebody was asked; the words on the repair stay until its next event."""
@@ -102,6 +110,16 @@ class GoneMarks:
             self._guard(session)
             session.get(RepairRow, repair, with_for_update=True)
             repairs.note_waiting(session, repair, text)
+
+
+def lost_by_scheduler(situation: Situation, facts: NodeFacts, repair: str) -> str:
+    """Say how the scheduler itself has lost the marks of a repair; empty if a person may have taken them off."""
+    firing = {finding.fault for finding in situation.findings if finding.status is FindingStatus.FIRING}
+    if MARKS_LOST in firing and facts.drained_by != "person":
+        return "the scheduler was started again without our marks"
+    if facts.mark_repair_id == repair and facts.drained_by == "scheduler" and "DRAIN" in facts.states:
+        return "the scheduler wrote its own reason over ours"
+    return ""
 
 
 def _was_asked(session: Session, repair: str) -> bool:

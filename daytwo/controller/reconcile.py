@@ -21,7 +21,7 @@ from sqlmodel import Session, col, select, update
 from daytwo import repairs
 from daytwo.adapters import Adapters, Cluster
 from daytwo.controller.delivering import Delivering
-from daytwo.controller.gone_marks import GoneMarks
+from daytwo.controller.gone_marks import WATCHED, GoneMarks
 from daytwo.controller.leases import LeaseLost
 from daytwo.controller.looking import Looked, Looking
 from daytwo.controller.lost_workflows import LostWorkflows
@@ -34,7 +34,7 @@ from daytwo.domain.repair_states import HELD_FROM
 from daytwo.domain.seams import Notifier
 from daytwo.domain.situation import OpenRepair, Situation
 from daytwo.domain.triage import Propose, Withhold
-from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
+from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState
 from daytwo.holds import hold_repair
 from daytwo.intake import CLUSTER_WIDE
 from daytwo.intents import Guard, Ledger
@@ -177,7 +177,7 @@ class Reconciler:
             await self._start(situation, opened.repair_id, verdict.why)
         if looked.contain and not opened.contained:
             await self._contain(cluster, situation, opened.repair_id, verdict.why)
-        if opened.contained and opened.state == State.PROPOSED:
+        if opened.state in WATCHED:
             await self._tried(situation, "its marks cannot be told", self._gone_marks.see(cluster, situation, opened))
         if situation.held and opened.state in HELD_FROM:
             await asyncio.to_thread(self._hold, looked.row, opened.repair_id)

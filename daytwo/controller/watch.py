@@ -53,6 +53,7 @@ class Watch:
         self._not_before = clock.now()
         self._failing_since: datetime | None = None
         self._said = ""
+        self._started: tuple[datetime, ...] = ()
 
     async def step(self) -> tuple[str, ...]:
         """Look once; return the nodes of which anything changed. Raises `LeaseLost`.
@@ -65,19 +66,36 @@ class Watch:
         try:
             async with asyncio.timeout(READ_SECONDS):
                 facts = await self._scheduler.facts()
+                started = await self._scheduler.started_at()
         # Whatever goes wrong while reading, the answer is unknown: a crash here would hide for how long.
         except Exception as error:
             return await self._on_error(error, asked)
-        return await self._on_facts(facts)
+        return await self._on_facts(facts, self._restarted(started))
 
-    async def _on_facts(self, facts: Sequence[NodeFacts]) -> tuple[str, ...]:
+    def _restarted(self, started: datetime) -> bool | None:
+        """True in the answer after a restart, and in the next: it may come between what one look reads.
+
+        `None` is not known: this is the first answer.
+        """
+        before, self._started = self._started, (started, *self._started[:1])
+        if not before:
+            return None
+        return any(each != started for each in before)
+
+    async def _on_facts(self, facts: Sequence[NodeFacts], restarted: bool | None) -> tuple[str, ...]:
         if self._failing_since is not None:
             log.info("%s: the scheduler answers again", self._cluster)
         self._failing_since, self._said = None, ""
         self._backoff.reset()
         await self._outages.good(scheduler_of(self._cluster))
         return await asyncio.to_thread(
-            observe_facts, self._store, self._cluster, facts, now=self._clock.now(), guard=self._guard
+            observe_facts,
+            self._store,
+            self._cluster,
+            facts,
+            now=self._clock.now(),
+            guard=self._guard,
+            restarted=restarted,
         )
 
     async def _on_error(self, error: Exception, asked: datetime) -> tuple[str, ...]:

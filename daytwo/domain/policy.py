@@ -407,6 +407,7 @@ class Policy(Frozen):
         "design 6.",
     )
     reminders: Reminders = Field(default=Reminders(), description="When people are told again.")
+    rivals: Rivals = Field(default=Rivals(), description="When another tool repairs the same nodes.")
     drain: Drain = Field(default=Drain(), description="How work leaves a node.")
     verify: Verify = Field(default=Verify(), description="How a node is tested.")
     timing: Timing = Field(default=Timing(), description="The small waits.")

@@ -31,6 +31,7 @@ POLICY: Final = (
     policy.Flapping,
     Window,
     policy.Reminders,
+    policy.Rivals,
     policy.Drain,
     policy.Verify,
     policy.Timing,

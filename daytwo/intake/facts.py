@@ -12,6 +12,7 @@ from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus
 from daytwo.faults.catalogue import DRAINED_BY_PERSON
 from daytwo.intake.findings import Effect
+from daytwo.intake.hands import OF_HANDS, ended, limits_of, of_hands
 from daytwo.intake.observations import NODE, Guard, Observation, observe_in
 from daytwo.store.engine import Store
 from daytwo.store.locks import lock_nodes
@@ -23,15 +24,23 @@ FROM_FACTS: Final = (DRAINED, DRAINED_BY_PERSON, DOWN)
 SOURCE: Final = "scheduler"
 
 Wanted = Mapping[str, dict[str, Any]]
+News = tuple[str, FindingStatus, dict[str, Any]]
 
 
 def observe_facts(
-    store: Store, cluster: str, facts: Sequence[NodeFacts], *, now: datetime, guard: Guard | None = None
+    store: Store,
+    cluster: str,
+    facts: Sequence[NodeFacts],
+    *,
+    now: datetime,
+    guard: Guard | None = None,
+    restarted: bool | None = None,
 ) -> tuple[str, ...]:
     """Keep a whole answer of the cluster's scheduler, and return the names of the nodes of which anything changed.
 
     A declared node that the answer leaves out has unknown facts from now on. Nodes that are not declared are ignored.
-    An answer in which nothing changed takes no lock and writes nothing.
+    An answer in which nothing changed takes no lock and writes nothing. `restarted` says whether the scheduler's
+    controller was started again since the answer before; `None` is not known.
     """
     by_name = {each.node: each for each in facts}
     with store.read() as session:
@@ -43,12 +52,30 @@ def observe_facts(
             guard(session)
         rows = lock_nodes(session, cluster, changed)
         findings = _findings(session, cluster)
-        return tuple(
-            name
-            for name in sorted(rows)
-            if _keep(rows[name], by_name.get(name), now)
-            | _follow(session, cluster, by_name.get(name), findings.get(name, {}), now)
-        )
+        seen = {name: (row, by_name.get(name), findings.get(name, {})) for name, row in sorted(rows.items())}
+        return tuple(name for name, each in seen.items() if _one(session, *each, now=now, restarted=restarted))
+
+
+def _one(
+    session: Session,
+    row: NodeRow,
+    facts: NodeFacts | None,
+    findings: Mapping[str, FindingRow],
+    *,
+    now: datetime,
+    restarted: bool | None,
+) -> bool:
+    """Keep the facts of one node, and make its findings follow them. True if anything changed."""
+    hands = of_hands(session, row, facts, restarted=restarted) if facts else []
+    kept = _keep(row, facts, now)
+    return _follow(session, row.cluster, facts, findings, hands=hands, now=now) or kept
+
+
+def _over(session: Session, cluster: str, facts: NodeFacts, findings: Mapping[str, FindingRow]) -> list[News]:
+    """The findings on others' acts that are over."""
+    firing = any(findings[fault].status == FindingStatus.FIRING for fault in OF_HANDS if fault in findings)
+    over = ended(facts, findings, limits_of(session, cluster)) if firing else []
+    return [(fault, FindingStatus.CLEARED, {}) for fault in over]
 
 
 def facts_unknown(store: Store, cluster: str, *, now: datetime, guard: Guard | None = None) -> tuple[str, ...]:
@@ -65,7 +92,7 @@ def _nodes(session: Session, cluster: str) -> list[NodeRow]:
 
 
 def _findings(session: Session, cluster: str) -> dict[str, dict[str, FindingRow]]:
-    query = select(FindingRow).where(FindingRow.cluster == cluster, col(FindingRow.fault).in_(FROM_FACTS))
+    query = select(FindingRow).where(FindingRow.cluster == cluster, col(FindingRow.fault).in_((*FROM_FACTS, *OF_HANDS)))
     found: dict[str, dict[str, FindingRow]] = {}
     for row in session.exec(query):
         found.setdefault(row.node, {})[row.fault] = row
@@ -79,6 +106,7 @@ def _changed(session: Session, cluster: str, by_name: Mapping[str, NodeFacts]) -
         for row in _nodes(session, cluster)
         if _told(row.facts) != _told(_stored(by_name.get(row.name)))
         or (row.name in by_name and _news(by_name[row.name], findings.get(row.name, {})))
+        or (row.name in by_name and _over(session, cluster, by_name[row.name], findings.get(row.name, {})))
     }
 
 
@@ -119,7 +147,7 @@ def _is_down(facts: NodeFacts) -> bool:
     return "DOWN" in facts.states and not facts.rebooting and not ours
 
 
-def _news(facts: NodeFacts, findings: Mapping[str, FindingRow]) -> list[tuple[str, FindingStatus, dict[str, Any]]]:
+def _news(facts: NodeFacts, findings: Mapping[str, FindingRow]) -> list[News]:
     """What has to be observed so that the findings agree with the facts."""
     wanted = _wanted(facts)
     fires = [
@@ -127,7 +155,8 @@ def _news(facts: NodeFacts, findings: Mapping[str, FindingRow]) -> list[tuple[st
         for fault, detail in wanted.items()
         if _is_news(detail, facts, findings.get(fault))
     ]
-    gone = [fault for fault, row in findings.items() if row.status == FindingStatus.FIRING and fault not in wanted]
+    firing = [fault for fault in FROM_FACTS if fault in findings and findings[fault].status == FindingStatus.FIRING]
+    gone = [fault for fault in firing if fault not in wanted]
     return fires + [(fault, FindingStatus.CLEARED, {}) for fault in gone]
 
 
@@ -145,12 +174,19 @@ def _reason(detail: Mapping[str, Any]) -> tuple[object, object]:
 
 
 def _follow(
-    session: Session, cluster: str, facts: NodeFacts | None, findings: Mapping[str, FindingRow], now: datetime
+    session: Session,
+    cluster: str,
+    facts: NodeFacts | None,
+    findings: Mapping[str, FindingRow],
+    *,
+    hands: Sequence[Observation],
+    now: datetime,
 ) -> bool:
     """Make the findings of one node follow its facts. Unknown facts change no finding."""
     if facts is None:
         return False
-    seen = [_observation(cluster, facts, *news) for news in _news(facts, findings)]
+    news = [*_news(facts, findings), *_over(session, cluster, facts, findings)]
+    seen = [*(_observation(cluster, facts, *each) for each in news), *hands]
     return any(effect is not Effect.RECORDED for effect in observe_in(session, seen, now=now))
 
 

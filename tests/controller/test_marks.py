@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlmodel import col, select, update
 
 from daytwo.domain.ids import new_id
-from daytwo.domain.vocabulary import State
+from daytwo.domain.vocabulary import FindingStatus, Mark, State
+from daytwo.intake.hands import OF_HANDS
 from daytwo.lab.acts import Order
-from daytwo.store.tables import RepairRow
+from daytwo.lab.definition import CLUSTER
+from daytwo.store.tables import FindingRow, RepairRow
 from tests.storms.rig import Rig, a_rig
 
 NODE = "node-05"
@@ -100,6 +103,106 @@ async def test_a_repair_says_that_its_marks_were_lifted(rig: Rig) -> None:
     await rig.steps(1, 2)
     with rig.store.read() as session:
         assert "somebody has taken our marks off" in session.get_one(RepairRow, repair).waiting_for
+
+
+WAITING = [State.WAITING, State.DRAINING, State.HELD, State.NEEDS_HELP]
+
+
+@pytest.mark.parametrize("state", WAITING)
+async def test_marks_that_a_restart_lost_are_written_again_in_every_state_that_waits(
+    rig: Rig, state: State
+) -> None:
+    repair = await contained(rig)
+    change(rig, repair, state=state)
+    rig.lab.fleet.restart_controller()
+    await rig.steps(1, 2)
+    assert rig.marks()[NODE].startswith(f"daytwo {repair}:")
+
+
+@pytest.mark.parametrize("state", WAITING)
+async def test_marks_that_a_person_lifted_stay_off_in_every_state_that_waits(rig: Rig, state: State) -> None:
+    repair = await contained(rig)
+    change(rig, repair, state=state)
+    by_hand(rig, "undrain")
+    await rig.steps(1, 2, 61)
+    assert rig.marks() == {}
+    assert "somebody has taken our marks off" in [notice["text"] for notice in rig.notices()][-1]
+
+
+async def test_marks_lifted_long_after_a_restart_are_a_persons_doing(rig: Rig) -> None:
+    await contained(rig)
+    rig.lab.fleet.restart_controller()
+    await rig.steps(1, 2, 61)
+    by_hand(rig, "undrain")
+    await rig.steps(1, 2, 61)
+    assert rig.marks() == {}
+
+
+async def test_a_deleted_reservation_of_ours_is_not_made_again(rig: Rig) -> None:
+    repair = await contained(rig)
+    by_hand(rig, "unreserve", reservation=f"daytwo-{repair}")
+    await rig.steps(1, 2, 61)
+    assert rig.reservations() == set()
+
+
+async def test_a_tool_that_lifts_our_marks_again_and_again_is_a_rival_healer(rig: Rig) -> None:
+    repair = await contained(rig)
+    for _ in range(2):
+        by_hand(rig, "undrain")
+        await rig.steps(1, 2)
+        by_hand(rig, "drain", reason=f"daytwo {repair}: contained, test")
+        await rig.steps(1, 2)
+    assert findings(rig) >= {"foreign-act", "rival-healer"}
+
+
+async def test_a_rival_is_named_with_the_words_that_it_left(rig: Rig) -> None:
+    await contained(rig)
+    by_hand(rig, "drain", reason="NHC: check_gpu failed")
+    await rig.steps(1, 2)
+    by_hand(rig, "undrain")
+    await rig.steps(1, 2)
+    with rig.store.read() as session:
+        (rival,) = session.exec(select(FindingRow).where(FindingRow.fault == "rival-healer"))
+    assert "bob drained it over our marks: NHC: check_gpu failed" in rival.evidence[-1]
+
+
+async def test_what_we_do_ourselves_makes_no_rival(rig: Rig) -> None:
+    repair = await contained(rig)
+    cluster = rig.adapters.cluster(CLUSTER)
+    for _ in range(3):
+        await rig.reconciler._marks.lift(cluster, NODE, repair)
+        await rig.steps(1, 2)
+        await rig.reconciler._marks.contain(cluster, NODE, Mark(repair_id=repair, text="again"))
+        await rig.steps(1, 2)
+    assert not findings(rig) & {"foreign-act", "rival-healer"}
+
+
+async def test_a_restart_of_the_scheduler_makes_no_rival(rig: Rig) -> None:
+    await contained(rig)
+    for _ in range(3):
+        rig.lab.fleet.restart_controller()
+        await rig.steps(1, 2)
+    assert not findings(rig) & {"foreign-act", "rival-healer"}
+
+
+async def test_a_rival_that_was_quiet_for_its_window_is_one_no_more(rig: Rig) -> None:
+    await contained(rig)
+    by_hand(rig, "drain", reason="NHC: check_gpu failed")
+    await rig.steps(1, 2)
+    by_hand(rig, "undrain")
+    await rig.steps(1, 2)
+    with rig.store.write() as session:
+        old = rig.now() - timedelta(hours=25)
+        session.exec(update(FindingRow).where(col(FindingRow.fault).in_(OF_HANDS)).values(last_received=old))
+    await rig.steps(1)
+    assert not findings(rig) & {"foreign-act", "rival-healer"}
+
+
+def findings(rig: Rig) -> set[str]:
+    """The faults that fire on the node."""
+    with rig.store.read() as session:
+        firing = (FindingRow.node == NODE, FindingRow.status == FindingStatus.FIRING)
+        return set(session.exec(select(FindingRow.fault).where(*firing)))
 
 
 @pytest.mark.parametrize("state", [State.SUCCEEDED, State.DISMISSED, State.AUTO_RESOLVED])

@@ -41,6 +41,9 @@ class Watched:
     async def facts(self) -> tuple[NodeFacts, ...]:
         return self.says()
 
+    async def started_at(self) -> datetime:
+        return START
+
     def idle(self) -> tuple[NodeFacts, ...]:
         return tuple(NodeFacts(node=name, states=("IDLE",), at=self.now) for name in ("gpu-01", "gpu-02"))
 

@@ -66,6 +66,7 @@ class Rig:
         self.names = tuple(lab.fleet.nodes)
         self.temporal = Started()
         self.ahead = timedelta(0)
+        self.started: datetime | None = None
         self.adapters = Adapters(store)
         self.reconciler = self.controller()
 
@@ -101,8 +102,10 @@ class Rig:
 
     async def read_facts(self) -> None:
         cluster = self.adapters.cluster(CLUSTER)
-        facts = await cluster.scheduler.facts()
-        await asyncio.to_thread(observe_facts, self.store, CLUSTER, facts, now=self.now())
+        facts, started = await cluster.scheduler.facts(), await cluster.scheduler.started_at()
+        before, self.started = self.started, started
+        restarted = None if before is None else before != started
+        await asyncio.to_thread(observe_facts, self.store, CLUSTER, facts, now=self.now(), restarted=restarted)
 
     async def steps(self, *seconds: float) -> None:
         for each in seconds:
