@@ -65,9 +65,10 @@ async def heard(work: Awaitable[O]) -> O:
                 return await asyncio.shield(trying)
             except asyncio.CancelledError:
                 if trying.done() or not activity.in_activity() or activity.is_worker_shutdown():
+                    trying.cancel()
+                    await asyncio.wait([trying])
                     raise
     finally:
-        trying.cancel()
         if beating is not None:
             beating.cancel()
 

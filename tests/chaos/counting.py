@@ -17,7 +17,8 @@ from daytwo.domain.vocabulary import DecisionStatus, FindingStatus
 from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, ObservationRow, RepairEventRow, RepairRow
 from tests.chaos.lives import Life
 from tests.chaos.plane import ChaosPlane
-from tests.chaos.strikes import OURS, Strike
+from tests.chaos.strikes import PROMPT, Strike
+from tests.chaos.victims import Part
 
 Line = tuple[str, str, int]
 
@@ -50,6 +51,8 @@ class Counts:
     audit: str = ""
     audit_verified: bool = False
     moved: list[Moved] = field(default_factory=list)
+    ended_by_themselves: dict[str, int] = field(default_factory=dict)
+    """How often processes of ours ended although nobody killed them: one that starts without Temporal does."""
 
     def wrong(self) -> dict[str, int]:
         """What must be 0, by name."""
@@ -77,6 +80,8 @@ def count(plane: ChaosPlane) -> Counts:
         _count_findings(counts, session, printed)
         _count_rows(counts, session)
     _count_scheduler(counts, plane)
+    parts = {name: part for name, part in plane.victims.items() if isinstance(part, Part)}
+    counts.ended_by_themselves = {name: part.ended_by_itself for name, part in parts.items() if part.ended_by_itself}
     verified = subprocess.run(
         [sys.executable, "-m", "daytwo.cli.main", "audit", "verify"],
         env={**os.environ, "DAYTWO_SERVICE_SOCKET": str(plane.settings.service_socket)},
@@ -124,7 +129,7 @@ def _count_scheduler(counts: Counts, plane: ChaosPlane) -> None:
 
 def next_event(strike: Strike, moved: Sequence[Moved], *, of_any: bool) -> float | None:
     """Seconds from the process being back until the struck repair, or any, moved; `None` if that tells nothing."""
-    if not of_any and strike.cell.state not in OURS:
+    if not of_any and strike.cell.state not in PROMPT:
         return None
     after = (each.at for each in moved if each.at > strike.back and (of_any or each.repair == strike.repair))
     meanwhile = any(strike.at < each.at <= strike.back and each.repair == strike.repair for each in moved)

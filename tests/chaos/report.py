@@ -95,6 +95,8 @@ def totals(result: Result) -> list[str]:
         f"{counts.resets_intended} proven intents",
         f"{counts.kernel_lines} lines of drivers, {counts.lines_lost} lost, {counts.lines_doubled} doubled",
         f"{counts.requeues} jobs requeued, {counts.requeues_doubled} twice; {counts.marks} marks left in the scheduler",
+        "ended by themselves and started again: "
+        + (", ".join(f"{name} {times}" for name, times in counts.ended_by_themselves.items()) or "nobody"),
         counts.audit,
     ]
 

@@ -22,6 +22,8 @@ SHORT: Final = (S.QUARANTINING, S.APPROVED, S.REJOINING, S.WAITING, S.NEEDS_HELP
 """Those that are seldom seen first: whenever a repair is in one of them, it is struck there."""
 OURS: Final = frozenset({S.APPROVED, S.QUARANTINING, S.WAITING, S.DRAINING, S.ACTING, S.VERIFYING, S.REJOINING})
 """States in which the repair moves by itself."""
+PROMPT: Final = frozenset({S.APPROVED, S.QUARANTINING, S.VERIFYING, S.REJOINING})
+"""Of these the ones that wait for no job and no machine, so that how long they last is up to us."""
 MODES: Final = ("kill", "stop")
 AWAY_SECONDS: Final = {"kill": (0.0, 1.0), "stop": (1.5, 4.0)}
 WAIT_SECONDS: Final = 5.0

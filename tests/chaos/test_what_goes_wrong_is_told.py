@@ -10,11 +10,11 @@ from tests.chaos.lives import Life
 from tests.chaos.strikes import Cell, Strike
 from tests.chaos.watching import Open
 
-STRIKE = Strike(Cell("worker", "kill", "acting"), "node-01", "r-1", at=105.0, back=107.0)
+STRIKE = Strike(Cell("worker", "kill", "verifying"), "node-01", "r-1", at=105.0, back=107.0)
 
 
 def a_run(life: Life, **counted: int) -> report.Result:
-    strike = Strike(STRIKE.cell, "node-01", "r-1", at=105.0, back=107.0, open={"node-01": Open("r-1", "acting", 1)})
+    strike = Strike(STRIKE.cell, "node-01", "r-1", at=105.0, back=107.0, open={"node-01": Open("r-1", "verifying", 1)})
     counts = Counts(resets_at_bmcs=1, resets_by_front=1, resets_intended=1, audit_verified=True)
     for name, number in counted.items():
         setattr(counts, name, number)
@@ -36,7 +36,7 @@ def test_a_run_in_which_all_returned_is_sound() -> None:
 def test_a_life_that_went_astray_is_told_with_the_kills_that_hit_it(life: dict[str, object]) -> None:
     result = a_run(a_life(**life))
     assert not result.is_sound
-    assert "kill worker, it was acting" in report.as_text(result)
+    assert "kill worker, it was verifying" in report.as_text(result)
 
 
 @pytest.mark.parametrize(
