@@ -7,6 +7,7 @@ connections one address may have: more than 64 where nodes come through a NAT, o
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
@@ -18,9 +19,11 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from daytwo import settings as settings_module
+from daytwo.backoff import patiently
 from daytwo.domain.errors import BadInput, DaytwoError
 from daytwo.gateway.app import PULSE_SECONDS, Gateway, create_app
 from daytwo.gateway.doors import PER_ADDRESS, PatientProtocol, open_doors
+from daytwo.process import harden
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
 
@@ -32,6 +35,8 @@ STOP_SECONDS: Final = 10
 
 def main() -> int:
     """Run the gateway; return the exit code."""
+    # `daytwo up` looks among its open files for the port that answers.
+    harden(readable=True)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         settings = settings_module.load()
@@ -52,7 +57,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store(settings.store_url)
     try:
-        store.migrate()
+        asyncio.run(patiently("the store", lambda: asyncio.to_thread(store.migrate)))
         config = uvicorn.Config(
             create_app(Gateway(store, pulse_seconds=pulse_seconds)),
             http=PatientProtocol,

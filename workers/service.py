@@ -14,6 +14,7 @@ import sys
 from daytwo import settings as settings_module
 from daytwo.backoff import patiently
 from daytwo.domain.errors import DaytwoError, TryAgain
+from daytwo.process import harden
 from daytwo.service.app import create_app
 from daytwo.service.local_socket import actor_of, listen, server
 from daytwo.settings import Settings
@@ -65,6 +66,7 @@ async def serve(settings: Settings) -> None:
 
 def main() -> int:
     """Run the service of this installation; return the exit code."""
+    harden()
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn stops in order on a signal and raises it again afterwards, when there is nothing left to stop.
         signal.signal(number, lambda *_: None)

@@ -24,6 +24,7 @@ from daytwo.cli.failure import from_error, from_usage
 from daytwo.cli.up import options
 from daytwo.domain.errors import BadInput, DaytwoError
 from daytwo.one_at_a_time import only_one
+from daytwo.process import harden
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
 from workers import probes
@@ -39,6 +40,17 @@ ABOUT: Final = "up.json"
 """The file in the state folder that says where everything is, while everything runs."""
 
 
+KEPT_FROM: Final = {
+    "temporal": ("DAYTWO_", "TEMPORAL_"),
+    "gateway": ("TEMPORAL_",),
+    "service": ("DAYTWO_GATEWAY_TLS_",),
+    "worker": ("DAYTWO_GATEWAY_TLS_",),
+    "controller": ("DAYTWO_GATEWAY_TLS_",),
+    "lab": ("TEMPORAL_", "DAYTWO_STORE_URL", "DAYTWO_GATEWAY_TLS_"),
+}
+"""What each part of `up` is not told, by the beginning of the variable's name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything `up` decided before it starts anything."""
@@ -47,10 +59,16 @@ class Plan:
     temporal: TemporalServer
     lab: LabPart | None = None
 
-    def environment(self) -> dict[str, str]:
-        """What every part gets: where the others are."""
+    def environment(self, *kept_from: str) -> dict[str, str]:
+        """What a part gets: where the others are, and of our own environment all that does not begin with `kept_from`.
+
+        A part is not told what it does not use: another's password is not in its memory, and not its to lose.
+        """
+        told = {name: value for name, value in (os.environ | self._where()).items() if not name.startswith(kept_from)}
+        return told | {"PYTHONUNBUFFERED": "1"}
+
+    def _where(self) -> dict[str, str]:
         return {
-            **os.environ,
             "DAYTWO_STATE_DIR": str(self.settings.state_dir),
             "DAYTWO_STORE_URL": self.settings.store_url,
             "DAYTWO_SERVICE_SOCKET": str(self.settings.service_socket),
@@ -58,13 +76,13 @@ class Plan:
             "DAYTWO_TASK_QUEUE": self.settings.task_queue,
             "TEMPORAL_ADDRESS": self.temporal.address,
             "TEMPORAL_NAMESPACE": NAMESPACE,
-            "PYTHONUNBUFFERED": "1",
             **({"DAYTWO_PULSE_SECONDS": str(PULSE_SECONDS)} if self.lab else {}),
         }
 
     def part(self, name: str, *command: str, ready: Probe, port: int | None = None) -> Child:
         """A part of the installation: a Python module that finds the others through its environment."""
-        return Child(name, (sys.executable, "-m", *command), self.environment(), ready, port=port)
+        environment = self.environment(*KEPT_FROM.get(name, ()))
+        return Child(name, (sys.executable, "-m", *command), environment, ready, port=port)
 
 
 def plan(
@@ -113,7 +131,7 @@ async def _start(chosen: Plan, supervisor: Supervisor) -> None:
     temporal = Child(
         "temporal",
         chosen.temporal.command(),
-        chosen.environment(),
+        chosen.environment(*KEPT_FROM["temporal"]),
         chosen.temporal.is_ready,
         port=chosen.temporal.port,
     )
@@ -208,6 +226,7 @@ def command(**given: Any) -> None:
 
 def main() -> None:
     """Run the command; errors that people can act on are one message and their exit code."""
+    harden()
     try:
         with suppress(KeyboardInterrupt):
             command.main(standalone_mode=False)
