@@ -29,6 +29,7 @@ from daytwo.intents import Ledger
 from daytwo.notify.log import LogNotifier
 from daytwo.notify.noted import NotedNotifier
 from daytwo.outages import Outages
+from daytwo.process import harden
 from daytwo.settings import Settings
 from daytwo.store.commits import Commits
 from daytwo.store.engine import Store
@@ -103,6 +104,7 @@ async def run(settings: Settings) -> None:
 
 def main() -> int:
     """Run the controller of this installation; return the exit code."""
+    harden()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every read of a simulated fleet
     try:

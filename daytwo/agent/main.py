@@ -29,6 +29,7 @@ from daytwo.agent.journal_log import JournalLog
 from daytwo.agent.kernel_log import KMSG, FileLog, KmsgLog, LogReader, is_readable
 from daytwo.agent.link import Address, HttpLink
 from daytwo.agent.spool import Spool
+from daytwo.process import harden
 
 PREFIX: Final = "DAYTWO_AGENT_"
 ACCEPT_USER_RECORDS: Final = "DAYTWO_TEST_ACCEPT_USER_RECORDS"
@@ -37,6 +38,7 @@ BOOT_ID_FILE: Final = "DAYTWO_TEST_BOOT_ID_FILE"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the agent until a signal ends it; return the exit status."""
+    harden(readable=True)
     options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
     wake = threading.Event()
     stopping = threading.Event()
