@@ -339,6 +339,12 @@ class Timing(Frozen):
         default=180,
         description="Silence of an agent that makes its node unknown: three missed pulses. Source: operations, rule 9.",
     )
+    driver_settle_seconds: Seconds = Field(
+        default=600,
+        description="A fault of a GPU or of software that began this soon before or after the driver was changed waits "
+        "for so long, and is then tested and not repaired. 10 min: an upgrade unloads the driver, loads another and "
+        "boots. Source: operations, rule 16, judgement.",
+    )
     noted_seconds: Seconds = Field(
         default=24 * 3600,
         description="After a person was told (`inspect`, `tell-owner`) and took note, the same fault does not "

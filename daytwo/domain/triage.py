@@ -18,7 +18,16 @@ from daytwo.domain.ladders import REBOOT_CLASS, next_rung, rung_of
 from daytwo.domain.others_hands import others_work
 from daytwo.domain.policy import Policy
 from daytwo.domain.proposal import Advice
+from daytwo.domain.rivals import RIVAL
 from daytwo.domain.situation import DomainTrouble, PastRepair, Situation
+from daytwo.domain.tests_first import (
+    driver_change,
+    has_booted_after,
+    is_held,
+    says_change,
+    settles_at,
+    why_tests_first,
+)
 from daytwo.domain.vocabulary import Action, FaultClass, FindingStatus, Frozen, Mode, NodeRole, State
 from daytwo.faults.catalogue import Catalogue
 from daytwo.faults.model import FLOOR
@@ -127,10 +136,27 @@ class _Judge:
         if planned := others_work(self.situation.facts):
             rules = ("planned work is judged when it ends",)
             return Withhold(cause="planned", why=planned, rules=rules, faults=_ids(ripe))
+        if settling := self._settling(ripe):
+            return settling
         awake = self._awake(ripe)
         if not awake:
             return self._answered(ripe)
         return None if self.remaining(ripe) else self._one_cause(awake)
+
+    def _settling(self, ripe: Sequence[Case]) -> Withhold | None:
+        """Everything waits where all of it may come from a driver that somebody has just changed."""
+        change = driver_change(self.situation)
+        if change is None or not all(is_held(case, change, self.policy.timing, self.now) for case in ripe):
+            return None
+        contain, rules = self._contain(ripe)
+        return Withhold(
+            cause="planned",
+            why=says_change(change),
+            rules=("a new driver is judged when it has settled", *rules),
+            look_again_at=settles_at(change, self.policy.timing),
+            contain=contain,
+            faults=_ids(ripe),
+        )
 
     def remaining(self, ripe: Iterable[Case]) -> list[Case]:
         """The cases that are this node's own: not answered already, and not part of a common cause."""
@@ -158,7 +184,7 @@ class _Judge:
     def _answer(self, case: Case) -> tuple[Literal["snoozed", "noted"], datetime, str] | None:
         """What somebody has answered about this fault that still holds, and until when."""
         for past in self.situation.history:
-            if not _is_about(past, case):
+            if not _is_about(past, case) or self._is_outdated(past, case):
                 continue
             if past.snooze_until is not None and past.snooze_until > self.now:
                 return "snoozed", past.snooze_until, f"dismissed with {past.repair_id}"
@@ -166,6 +192,11 @@ class _Judge:
             if _was_noted(past) and until > self.now:
                 return "noted", until, f"somebody was told by {past.repair_id}"
         return None
+
+    def _is_outdated(self, past: PastRepair, case: Case) -> bool:
+        """An answer from before a boot by another hand: the question is another one now."""
+        tests = why_tests_first(self.situation, case, self.policy.timing)
+        return bool(tests) and has_booted_after(self.situation, past.closed_at)
 
     def _answered(self, ripe: Sequence[Case]) -> Withhold:
         answers = [answer for case in ripe if (answer := self._answer(case)) is not None]
@@ -192,6 +223,9 @@ class _Judge:
     def _action(self, lead: Case) -> tuple[Action, int, tuple[str, ...]]:
         """The action, the rung reached, and the rules that moved it off the first action."""
         at_least, because = self._at_least(lead)
+        tests = why_tests_first(self.situation, lead, self.policy.timing)
+        if tests and at_least <= rung_of(Action.VERIFY) <= rung_of(lead.rule.action):
+            return Action.VERIFY, rung_of(Action.VERIFY), (*lead.notes, *because, tests)
         action = lead.rule.action
         if not self._is_able(action):
             because = (*because, f"no driver can {action.value}")
@@ -257,9 +291,13 @@ class _Judge:
             (action in self.policy.approval.two_person, f"{action.value} needs two persons"),
             (action is Action.INSPECT, "only a person can look"),
             (self.situation.facts is None, "never automatic while the scheduler cannot be read"),
+            (self._has_rival(), "never automatic while another tool repairs the node too"),
         )
         held_back = tuple(text for holds, text in reasons if holds)
         return (Mode.RECOMMEND if held_back else Mode.AUTO), held_back
+
+    def _has_rival(self) -> bool:
+        return any(f.fault == RIVAL and f.status is FindingStatus.FIRING for f in self.situation.findings)
 
     def _contain(self, cases: Iterable[Case]) -> tuple[bool, tuple[str, ...]]:
         """Whether to keep new work off unasked, and the rules that say so."""

@@ -10,10 +10,11 @@ from datetime import datetime
 from typing import Any, cast
 
 from daytwo import node_requests
+from daytwo.gateway.drivers import driver_changed, remembered
 from daytwo.gateway.hearing import come_back_seconds, hear
 from daytwo.gateway.identity import Identity, retire_older
 from daytwo.gateway.models import Answer, Pulse
-from daytwo.intake import lock_node
+from daytwo.intake import lock_node, observe_in
 from daytwo.store.engine import Store
 from daytwo.store.tables import NodeRow
 from daytwo.wire import Answer as WireAnswer
@@ -27,7 +28,9 @@ def take_pulse(store: Store, identity: Identity, said: Pulse, *, now: datetime, 
         node = lock_node(session, identity.cluster, identity.node)
         retire_older(session, identity, now=now)
         hear(session, node, boot_id=said.boot_id, clock=said.clock, now=now)
+        changed = driver_changed(node, said, now)
         _keep(node, said, now)
+        observe_in(session, changed, now=now)
         refused = node_requests.answer(session, node, [_to_wire(each) for each in said.answers], now=now)
         if refused:
             log.warning("%s: answers refused: %s", node.name, ", ".join(refused))
@@ -44,7 +47,7 @@ def _keep(node: NodeRow, said: Pulse, now: datetime) -> None:
     if identity := said.identity.model_dump(exclude_none=True):
         node.identity, node.identity_at = identity, now
     if said.inventory is not None:
-        node.inventory = said.inventory.model_dump()
+        node.inventory = said.inventory.model_dump() | remembered(node, said.inventory)
     if said.checks is not None:
         node.checks_digest = said.digest
         if node.checks != said.checks:
