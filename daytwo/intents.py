@@ -26,7 +26,7 @@ from daytwo.domain.triage import LEAVES_MARKS
 from daytwo.domain.vocabulary import DecisionKind
 from daytwo.sending import Sender, Sent
 from daytwo.settings import seconds
-from daytwo.store import audit, locks
+from daytwo.store import audit, locks, restored
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow, FreezeRow, IncidentRow, IntentRow, RepairRow
 
@@ -278,6 +278,8 @@ def _stop(session: Session, act: Act) -> str:
     Until the transaction ends no freeze is written, no decision on this repair, and the repair is not closed.
     """
     locks.hold(session, locks.Lock.FREEZES, shared=True)
+    if restored.unsettled(session):
+        return f"{act.node}: {restored.UNSETTLED}"
     if not _is_backed(session, act):
         return f"{act.node}: {act.mark.repair_id} is not open"
     if act.kind in BRINGS_BACK:

@@ -16,7 +16,14 @@ POST /v1/nodes/{node}/pulse
      "digest": "…", "checks": {"kernel-log": "ok", …} | null,      null: the digest was acknowledged before
      "inventory": {"gpus": [{"index", "uuid", "serial", "pci", "name"}], "driver": "…"} | null,
      "answers": [Answer, …]}
-  -> 200 {"requests": [Asked, …], "withdrawn": ["id", …], "come_back_seconds": 60, "send_full": false}
+  -> 200 {"requests": [Asked, …], "withdrawn": ["id", …], "come_back_seconds": 60, "send_full": false,
+          "firing": [["xid-79", "GPU-…"], …]}   only where `stream` is not the store's, which was put back to an earlier
+                                        moment: what it believes to fire. Say again what is otherwise; ask for a stream
+
+Of two versions the gateway is the newer one: it is upgraded first. It takes all that the agents of the release before
+say; what it adds to its answers is optional, and an agent that does not know it passes it over. A kind of request that
+an agent does not know is answered `failed` and names the kinds it knows. An agent that is newer than its gateway may
+be refused (422, which names the field): it keeps what it has to say, and says it when the gateway is new.
 
 401 unknown or revoked token · 403 another node's name · 413 too large · 422 a field is wrong (named) · 429 too fast
 """

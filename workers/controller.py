@@ -21,6 +21,7 @@ from daytwo.controller.clusters import watch_clusters
 from daytwo.controller.flapping import watch_flapping
 from daytwo.controller.leases import Lease
 from daytwo.controller.loops import LEASE_SECONDS, Clock, Supervisor, every, holder_name
+from daytwo.controller.pruning import watch_age
 from daytwo.controller.reconcile import Reconciler
 from daytwo.controller.silence import watch_silence
 from daytwo.controller.watch_temporal import watch_temporal
@@ -61,6 +62,9 @@ def loops(store: Store, settings: Settings, temporal: Repairs, *, lease_seconds:
     async def watch(lease: Lease) -> None:
         await watch_clusters(store, adapters, lease, clock=clock)
 
+    async def age(lease: Lease) -> None:
+        await watch_age(store, lease, clock=clock)
+
     async def silence(lease: Lease) -> None:
         await watch_silence(store, lease, clock=clock)
 
@@ -69,6 +73,7 @@ def loops(store: Store, settings: Settings, temporal: Repairs, *, lease_seconds:
 
     supervisor.add("reconcile", reconcile)
     supervisor.add("watch-flapping", calm)
+    supervisor.add("watch-age", age)
     supervisor.add("watch-schedulers", watch)
     supervisor.add("watch-silence", silence)
     supervisor.add("watch-temporal", look_at_temporal)

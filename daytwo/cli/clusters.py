@@ -52,6 +52,22 @@ def apply(file: Path, form: str) -> None:
     output.show_list({"items": [applied]}, form, COLUMNS, _name)
 
 
+@clusters.command("remove")
+@click.argument("name")
+@options.reason(required=True)
+@click.option("--scheduler-gone", is_flag=True, help="Its scheduler is gone for good: marks in it concern nobody.")
+def remove(name: str, reason: str, scheduler_gone: bool) -> None:
+    """Look after a cluster no more. Needs root, the service's user, or a lead of the cluster.
+
+    Refused while a repair, an incident or an act of it is under way, and while marks of ours are on its nodes. Its
+    agents are not heard any more; what was decided and done stays on record.
+    """
+    body = {"cluster": name, "reason": reason, "scheduler_gone": scheduler_gone}
+    with connect() as service:
+        gone = service.post("/v1/cluster-removals", body, following=f"daytwo repairs list --cluster {name}")
+    click.echo(f"removed: cluster {gone['cluster']}, {gone['nodes']} nodes")
+
+
 @clusters.command("list")
 @options.page
 @options.output

@@ -28,6 +28,8 @@ TABLE = {
     "freeze": ("daytwo.cli.freeze:freeze", "Stop every act that has not begun."),
     "thaw": ("daytwo.cli.freeze:thaw", "End a freeze."),
     "audit": ("daytwo.cli.audit:audit", "Who did what; and whether the record is whole."),
+    "backup": ("daytwo.cli.backup:backup", "Copy the store into a file, while everything goes on."),
+    "restore": ("daytwo.cli.backup:restore", "Put the store back to what a file holds."),
     "lab": ("daytwo.cli.lab:lab", "The simulated fleet: break and heal nodes."),
     "server": ("daytwo.cli.server:server", "Prepare a Temporal server."),
     "worker": ("daytwo.cli.processes:worker", "Run the control worker."),

@@ -68,7 +68,7 @@ class LostWorkflows:
             self._guard(session)
             row = session.get_one(RepairRow, repair_id, with_for_update=True)
             run = restarted_run(session, row, now)
-            session.add(_event_row(row, run, now))
+            session.add(event_row(row, run, now))
             row.state, row.state_since, row.attention = State.NEEDS_HELP, now, run.attention
             row.revision, row.missing_since = run.revision, None
             session.add(row)
@@ -96,7 +96,8 @@ def restarted_run(session: Session, row: RepairRow, now: datetime) -> Run:
     )
 
 
-def _event_row(row: RepairRow, run: Run, now: datetime) -> RepairEventRow:
+def event_row(row: RepairRow, run: Run, now: datetime) -> RepairEventRow:
+    """The line of the timeline at which a person is asked, because nobody can tell how the repair stands."""
     return RepairEventRow(
         repair_id=row.id,
         number=run.event_number,

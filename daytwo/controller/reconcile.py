@@ -26,6 +26,7 @@ from daytwo.controller.leases import LeaseLost
 from daytwo.controller.looking import Looked, Looking
 from daytwo.controller.lost_workflows import LostWorkflows
 from daytwo.controller.marks import Marks
+from daytwo.controller.settling import Settling
 from daytwo.controller.storms import Storms
 from daytwo.domain.errors import DaytwoError, NotFound
 from daytwo.domain.exchange import Run
@@ -86,6 +87,7 @@ class Reconciler:
         self._storms = Storms(store, adapters, ledger, notifier, guard=guard, now=now)
         self._delivering = Delivering(store, TemporalDelivery(store, temporal), longest=sweep)
         self._lost = LostWorkflows(store, temporal, guard)
+        self._settling = Settling(store, adapters, temporal, notifier, guard=guard, now=now)
         self._guard = guard
         self._now = now
         self._sweep = sweep
@@ -95,6 +97,8 @@ class Reconciler:
 
     async def step(self) -> int:
         """Look at what is due now; returns how many nodes were looked at."""
+        if not await self._settling.is_done():
+            return 0
         now = self._now()
         sweep = self._swept is None or now >= self._swept + self._sweep
         nodes = await asyncio.to_thread(self._due, now, sweep)

@@ -382,6 +382,26 @@ class Reminders(Frozen):
         return self
 
 
+class Retention(Frozen):
+    """How long is kept what nobody is asked about any more. Repairs, decisions, acts and the audit stay for ever."""
+
+    observations_days: float = Field(
+        default=90,
+        ge=31,
+        allow_inf_nan=False,
+        description="Observations that no open repair, firing finding or running boot needs. 90 d: three times the 28 "
+        "days in which incidents of a part are counted. At least 31: an agent may send what is 30 days old. Source: "
+        "judgement.",
+    )
+    requests_days: float = Field(
+        default=30,
+        ge=1,
+        allow_inf_nan=False,
+        description="Questions to agents, with their answers. 30 d: what they proved stands in the tests of the "
+        "repair. Source: judgement.",
+    )
+
+
 class Policy(Frozen):
     """The policy of one cluster."""
 
@@ -417,6 +437,7 @@ class Policy(Frozen):
     drain: Drain = Field(default=Drain(), description="How work leaves a node.")
     verify: Verify = Field(default=Verify(), description="How a node is tested.")
     timing: Timing = Field(default=Timing(), description="The small waits.")
+    retention: Retention = Field(default=Retention(), description="How long is kept what nobody needs.")
 
     def rule_for(self, fault: Fault) -> EffectiveRule:
         """Return what holds for `fault`: its own rule, else its class's, else the default, else the catalogue."""

@@ -29,12 +29,14 @@ POLICY: Final = (
     policy.Breaker,
     policy.Attempts,
     policy.Flapping,
+    policy.Evidence,
     Window,
     policy.Reminders,
     policy.Rivals,
     policy.Drain,
     policy.Verify,
     policy.Timing,
+    policy.Retention,
 )
 
 _POLICY_HEAD: Final = """\

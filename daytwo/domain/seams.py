@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Protocol
 
 from pydantic import Field, FieldSerializationInfo, SecretStr, field_serializer
 
-from daytwo.domain.vocabulary import Action, Frozen, Mark, Workload
+from daytwo.domain.vocabulary import Action, Frozen, Lasting, Mark, Workload
 
 
 class Ownership(StrEnum):
@@ -48,7 +48,7 @@ ACT_OF: Final = {
 NEEDS_NO_DRIVER: Final = frozenset({Action.VERIFY, Action.REMOVE, Action.TELL_OWNER, Action.INSPECT})
 
 
-class Act(Frozen):
+class Act(Lasting):
     """One write to one target. `target` is the job for a requeue, else the node; `baseline` is what was true before.
 
     A requeue carries `{"restarts": n}` and a reboot `{"boot_time": iso, "boot_id": id}` in `baseline`: without it
@@ -178,7 +178,7 @@ class Target(Protocol):
         """Say whether `act` happened. Raises `Unreachable` or `UnknownAnswer`."""
 
 
-class NodeFacts(Frozen):
+class NodeFacts(Lasting):
     """What a scheduler says of one node. `states` are its own words, upper case (`IDLE`, `DRAIN`, `REBOOT_ISSUED`).
 
     `gpus` is the count the scheduler believes in, `gpus_configured` what it should have; `None` is not known.

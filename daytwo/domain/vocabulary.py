@@ -42,7 +42,7 @@ class Frozen(BaseModel):
 
 
 class Lasting(Frozen):
-    """A value that is read back from histories written by older and newer versions: unknown fields are ignored."""
+    """A value that is read back from histories and rows of older and newer versions: unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -147,7 +147,7 @@ class Channel(StrEnum):
     POLICY = "policy"
 
 
-class Mark(Frozen):
+class Mark(Lasting):
     """What we write on a node to say "ours". `text` is one line, safe for a Slurm reason."""
 
     repair_id: str

@@ -9,6 +9,7 @@ from sqlmodel import Session, select
 
 from daytwo import node_requests
 from daytwo.domain.vocabulary import FindingStatus, State
+from daytwo.gateway.models import NOT_A_NODES
 from daytwo.intake import NODE, Observation, observe_in
 from daytwo.store.tables import FindingRow, NodeRow, RepairRow
 
@@ -19,6 +20,8 @@ OLDEST_BELIEVED: Final = 30 * 86400.0
 ASKED_SECONDS: Final = 1.0
 REPAIRED_SECONDS: Final = 5.0
 TROUBLED_SECONDS: Final = 10.0
+MAX_TOLD: Final = 500
+"""Findings that a node is told of after a restore; the intake keeps no more firing."""
 REPAIRED: Final = (State.DRAINING, State.ACTING, State.VERIFYING, State.REJOINING)
 
 
@@ -49,6 +52,16 @@ def server_time(said: float, *, clock: float, now: datetime) -> datetime:
     """Return when the node saw something, by our clock: as long ago as it was by its own when it told us."""
     age = clock - said
     return now - timedelta(seconds=age) if 0 <= age <= OLDEST_BELIEVED else now
+
+
+def firing_of_a_node(session: Session, node: NodeRow) -> list[list[str]]:
+    """Fault and entity of what the store believes to fire, as far as it is the agent's to say."""
+    firing = FindingRow.status == FindingStatus.FIRING
+    query = select(FindingRow.fault, FindingRow.entity).where(
+        FindingRow.cluster == node.cluster, FindingRow.node == node.name, firing
+    )
+    found = [[fault, entity] for fault, entity in session.exec(query) if fault not in NOT_A_NODES]
+    return found[:MAX_TOLD]
 
 
 def _firing(session: Session, node: NodeRow) -> set[str]:

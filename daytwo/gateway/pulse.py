@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from daytwo import node_requests
 from daytwo.gateway.drivers import driver_changed, remembered
-from daytwo.gateway.hearing import come_back_seconds, hear
+from daytwo.gateway.hearing import come_back_seconds, firing_of_a_node, hear
 from daytwo.gateway.identity import Identity, retire_older
 from daytwo.gateway.models import Answer, Pulse
 from daytwo.intake import lock_node, observe_in
@@ -34,12 +34,13 @@ def take_pulse(store: Store, identity: Identity, said: Pulse, *, now: datetime, 
         refused = node_requests.answer(session, node, [_to_wire(each) for each in said.answers], now=now)
         if refused:
             log.warning("%s: answers refused: %s", node.name, ", ".join(refused))
-        return {
+        answer = {
             "requests": node_requests.offer(session, node, now=now),
             "withdrawn": node_requests.ended(session, node, now=now),
             "come_back_seconds": come_back_seconds(session, node, pulse_seconds=pulse_seconds),
             "send_full": said.checks is None and said.digest != node.checks_digest,
         }
+        return answer if said.stream in (0, node.stream) else answer | {"firing": firing_of_a_node(session, node)}
 
 
 def _keep(node: NodeRow, said: Pulse, now: datetime) -> None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.vocabulary import Decision, Frozen
-from daytwo.service import administration, asking, credentials, freezes, holding, models
+from daytwo.service import administration, asking, credentials, evidence, freezes, holding, models, removing
 from daytwo.service.decisions import DecisionRequest, decide
 from daytwo.service.plane import AskerDep, Plane, PlaneDep
 
@@ -20,6 +20,12 @@ class ScopeRequest(Frozen):
 
     scope: str
     reason: str = ""
+
+
+class EvidenceRequest(Frozen):
+    """Which repair."""
+
+    repair: str
 
 
 class TokenRequest(Frozen):
@@ -60,6 +66,18 @@ def _told(plane: Plane, held: models.NodeHeld) -> models.NodeHeld:
     return held
 
 
+@router.post("/evidence", tags=["repairs"])
+def fetch_evidence(plane: PlaneDep, asker: AskerDep, request: EvidenceRequest) -> models.EvidenceFile:
+    """The newest archive that was collected for a repair; who took it is in the audit."""
+    return evidence.fetch(plane.store, asker, request.repair, plane.clock())
+
+
+@router.post("/node-quiets", tags=["nodes"], status_code=202)
+def quiesce_node(plane: PlaneDep, asker: AskerDep, request: evidence.QuietRequest) -> models.QuietAsked:
+    """Ask a node's agent to hold no GPU for a while: `GET /v1/node-quiets/{id}` tells what came of it."""
+    return evidence.quiesce(plane.store, asker, request, plane.clock())
+
+
 @router.post("/freezes", tags=["plane"], status_code=201)
 def freeze(plane: PlaneDep, asker: AskerDep, request: ScopeRequest) -> models.FreezeView:
     """Stop every act in the scope that has not begun."""
@@ -77,6 +95,12 @@ def thaw(plane: PlaneDep, asker: AskerDep, request: ScopeRequest) -> models.Page
 def apply_cluster(plane: PlaneDep, asker: AskerDep, definition: ClusterDefinition) -> models.ClusterView:
     """Declare a cluster, or change it."""
     return administration.apply_cluster(plane.store, asker, definition, owner=plane.owner, now=plane.clock())
+
+
+@router.post("/cluster-removals", tags=["clusters"])
+def remove_cluster(plane: PlaneDep, asker: AskerDep, request: removing.RemovalRequest) -> models.ClusterRemoved:
+    """Look after a cluster no more. Refused while anything of it is under way or marked."""
+    return removing.remove(plane.store, asker, request, owner=plane.owner, now=plane.clock())
 
 
 @router.post("/tokens", tags=["nodes"], status_code=201)

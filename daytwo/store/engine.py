@@ -97,25 +97,37 @@ class Store:
         with self.write() as session:
             return work(session)
 
-    def migrate(self) -> None:
+    def migrate(self, *, restoring: bool = False) -> None:
         """Bring the tables up to date; safe to call at every start and from several processes.
 
-        Raises `TryAgain`, and `TooNew` where a newer daytwo has changed them.
+        Raises `TryAgain`; `TooNew` where a newer daytwo has changed them; `Refused` where a restore was not finished,
+        unless it is that restore which calls.
         """
         config = self._migrations()
         with self.failing_well():
-            self._refuse_newer(config)
+            self._check(config, restoring=restoring)
             command.upgrade(config, "head")
         newest = versions.known_revisions(config)[0]
         self.change(lambda session: versions.note_version(session, newest))
 
     def check_version(self) -> None:
-        """Raise `TooNew` where a newer daytwo has changed the tables; nothing is written."""
+        """Raise as `migrate` does, and write nothing."""
         with self.failing_well():
-            self._refuse_newer(self._migrations())
+            self._check(self._migrations(), restoring=False)
 
-    def _refuse_newer(self, config: Config) -> None:
+    def check_revision(self, revision: str) -> None:
+        """Raise `TooNew` for a revision of the tables that this program does not know."""
+        versions.refuse_revision(revision, versions.known_revisions(self._migrations()), self._name, wrote=None)
+
+    def has_tables(self) -> bool:
+        """Whether somebody has made tables in it."""
+        with self.failing_well(), self._reading.connect() as connection:
+            return versions.found_revision(connection) is not None
+
+    def _check(self, config: Config, *, restoring: bool) -> None:
         with self._reading.connect() as connection:
+            if not restoring:
+                versions.refuse_unfinished(connection, self._name)
             versions.refuse_newer(connection, versions.known_revisions(config), self._name)
 
     def _migrations(self) -> Config:

@@ -12,10 +12,13 @@ from sqlalchemy import Connection, inspect
 from sqlmodel import Session, col, select
 
 from daytwo import __version__
-from daytwo.domain.errors import TooNew
+from daytwo.domain.errors import Refused, TooNew
 from daytwo.store.tables import SchemaVersionRow
 
 FIX: Final = "docs/upgrading.md, Going back"
+
+UNFINISHED: Final = "daytwo_restore_unfinished"
+"""A table that is there from the moment at which a restore has replaced the rows until it has ended."""
 
 
 def found_revision(connection: Connection) -> str | None:
@@ -28,12 +31,23 @@ def known_revisions(config: Config) -> tuple[str, ...]:
     return tuple(script.revision for script in ScriptDirectory.from_config(config).walk_revisions())
 
 
+def refuse_unfinished(connection: Connection, store: str) -> None:
+    """Raise `Refused` where a restore has begun and not ended: what is in the store is not to be acted on."""
+    if inspect(connection).has_table(UNFINISHED):
+        raise Refused(f"store {store}: a restore was not finished; run it again: daytwo restore FILE")
+
+
 def refuse_newer(connection: Connection, known: tuple[str, ...], store: str) -> None:
     """Raise `TooNew` where a newer program has changed the tables: this one would read and write them wrongly."""
     found = found_revision(connection)
-    if found is None or found in known:
+    if found is not None:
+        refuse_revision(found, known, store, wrote=None if found in known else _version_of(connection, found))
+
+
+def refuse_revision(found: str, known: tuple[str, ...], store: str, *, wrote: str | None) -> None:
+    """Raise `TooNew` unless this program knows the revision. `wrote` is the version that made it, if that is known."""
+    if found in known:
         return
-    wrote = _version_of(connection, found)
     raise TooNew(
         f"store {store}: its tables are at revision {found}, made by daytwo {wrote or 'of a later version'}; this is "
         f"daytwo {__version__}, which knows them up to {known[0]}; run daytwo {wrote or 'of that version'} or newer, "

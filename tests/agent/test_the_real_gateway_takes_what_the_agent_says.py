@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from sqlmodel import select
+from sqlmodel import delete, select
 
 from daytwo import node_requests
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
@@ -20,7 +20,7 @@ from daytwo.intake import declare
 from daytwo.lab.fake_nvml.harness import FakeNvml
 from daytwo.node_requests import NodeRequest
 from daytwo.store.engine import Store
-from daytwo.store.tables import FindingRow, NodeRow
+from daytwo.store.tables import FindingRow, NodeRow, ObservationRow
 from tests.agent.processes import AgentProcess, until
 
 XID_79 = "NVRM: Xid (PCI:0000:1a:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
@@ -114,3 +114,13 @@ def test_a_store_that_was_put_back_gets_a_new_stream(running: AgentProcess, stor
     running.write("NVRM: Xid (PCI:0000:1a:00): 48, pid=1, name=python, DBE")
     until(one(store, "xid-48"))
     assert node(store).stream == 8
+
+
+def test_a_store_that_was_put_back_is_told_again_what_it_has_forgotten(running: AgentProcess, store: Store) -> None:
+    running.write(XID_79)
+    until(one(store, "xid-79"))
+    with store.write() as session:
+        session.exec(delete(FindingRow))
+        session.exec(delete(ObservationRow))
+        session.exec(select(NodeRow)).one().stream += 1_000_000
+    until(one(store, "xid-79"))

@@ -236,20 +236,32 @@ class Plane:
 @contextlib.asynccontextmanager
 async def a_plane(root: Path, client: Client, *, nodes: int = NODES) -> AsyncIterator[Plane]:
     """Start everything; the worker and the controller's loops run in this process."""
+    async with a_world(root, client, nodes=nodes) as plane, control(plane):
+        yield plane
+
+
+@contextlib.asynccontextmanager
+async def a_world(root: Path, client: Client, *, nodes: int = NODES) -> AsyncIterator[Plane]:
+    """Store, gateway and fleet, without anything that repairs."""
     settings = prepared(root, nodes)
     with contextlib.ExitStack() as processes:
         _start_gateway(processes, settings)
         start_lab(processes, settings, nodes)
         store = Store(settings.store_url)
         processes.callback(store.close)
-        plane = Plane(store, client, settings, LabClient(str(root / "lab.sock")), list(node_names(nodes)))
-        adapters = Adapters(store)
-        async with a_worker(plane):
-            loops = [asyncio.create_task(_reconcile(plane, adapters)), asyncio.create_task(_watch(plane, adapters))]
-            yield plane
-            for loop in loops:
-                loop.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
+        yield Plane(store, client, settings, LabClient(str(root / "lab.sock")), list(node_names(nodes)))
+
+
+@contextlib.asynccontextmanager
+async def control(plane: Plane) -> AsyncIterator[None]:
+    """The worker and the controller's loops, in this process."""
+    adapters = Adapters(plane.store)
+    async with a_worker(plane):
+        loops = [asyncio.create_task(_reconcile(plane, adapters)), asyncio.create_task(_watch(plane, adapters))]
+        yield
+        for loop in loops:
+            loop.cancel()
+        await asyncio.gather(*loops, return_exceptions=True)
 
 
 def prepared(root: Path, nodes: int) -> Settings:
