@@ -29,7 +29,6 @@ POLICY: Final = (
     policy.Breaker,
     policy.Attempts,
     policy.Flapping,
-    policy.Evidence,
     Window,
     policy.Reminders,
     policy.Rivals,
