@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
+from sqlalchemy import func
 from sqlmodel import Session, col, select
 
 from activities import signatures as do
@@ -74,7 +75,16 @@ class VerifyActivities:
         rows = [await asyncio.to_thread(self._question, arg, kind, within) for kind in kinds]
         if any(row.state in mailbox.UNANSWERED for row in rows):
             raise NotYet(f"{arg.ref.node}: waiting for its agent", POLL_SECONDS)
+        if any(row.state != mailbox.DONE for row in rows):
+            await self._excuse_the_gateway(cluster, arg, since=min(row.created_at for row in rows))
         return {row.kind: row.result if row.state == mailbox.DONE else None for row in rows}
+
+    async def _excuse_the_gateway(self, cluster: Cluster, arg: StepInput, *, since: datetime) -> None:
+        """Raise `NotYet`, to ask again, where no agent at all has been heard since this one was asked."""
+        heard = await self.world.read(lambda s: s.exec(select(func.max(NodeRow.last_heard_at))).one())
+        if (heard is None or heard < since) and not await self._is_late(cluster, arg):
+            await asyncio.to_thread(self._forget, arg)
+            raise NotYet(f"{arg.ref.node}: no agent is heard since it was asked: is the gateway up?", POLL_SECONDS)
 
     def _question(self, arg: StepInput, kind: str, within: float) -> NodeRequestRow:
         ident = f"{arg.ref.repair_id}/{arg.stage}/{kind}/{self._round(arg, kind)}"
@@ -96,7 +106,7 @@ class VerifyActivities:
             ids = session.exec(select(NodeRequestRow.id).where(col(NodeRequestRow.id).startswith(prefix))).all()
             used = session.exec(
                 select(NodeRequestRow.id).where(
-                    col(NodeRequestRow.id).startswith(prefix), NodeRequestRow.error == OVERTAKEN
+                    col(NodeRequestRow.id).startswith(prefix), col(NodeRequestRow.error).startswith(OVERTAKEN)
                 )
             ).all()
         return len(used) if len(used) == len(ids) else len(ids) - 1
@@ -107,7 +117,8 @@ class VerifyActivities:
             mine = select(NodeRequestRow).where(col(NodeRequestRow.id).startswith(prefix)).with_for_update()
             rows = session.exec(mine.order_by(col(NodeRequestRow.created_at), col(NodeRequestRow.id))).all()
             for row in rows:
-                row.error = row.error or OVERTAKEN
+                if not row.error.startswith(OVERTAKEN):
+                    row.error = f"{OVERTAKEN}; {row.error}" if row.error else OVERTAKEN
                 session.add(row)
 
     async def _judge(self, cluster: Cluster, arg: StepInput, answers: Answers) -> Verification:

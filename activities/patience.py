@@ -1,7 +1,7 @@
 """How long a step of a repair may take. The time in which it could not be done does not count, but is told.
 
-That is the time in which its scheduler, its BMC, Temporal or the plane itself did not answer, or it was frozen: an
-outage makes repairs wait and not ask for help. Without an end it does: a limit exists for each.
+That is the time in which its scheduler, its BMC, Temporal, the gateway or the plane itself did not answer, or it was
+frozen: an outage makes repairs wait and not ask for help. Without an end it does: a limit exists for each.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ def _away(session: Session, ref: RepairRef, since: datetime, now: datetime) -> A
     parts = (
         outages.scheduler_of(ref.cluster),
         outages.bmc_of(ref.cluster, ref.node),
+        outages.GATEWAY,
         outages.TEMPORAL,
         outages.WORKER,
         outages.RECONCILER,

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from daytwo.backoff import Backoff
 from daytwo.domain.errors import Failed
 from workers.ports import listens
 
@@ -89,17 +90,18 @@ class Supervisor:
         return {kept.child.name: kept.process.pid if kept.process else None for kept in self._kept}
 
     async def _keep(self, kept: _Kept) -> None:
-        pause = FIRST_PAUSE_SECONDS
+        backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         while not kept.stopping:
             began = time.monotonic()
             kept.last_status = await self._live_once(kept)
             if kept.stopping:
                 return
             kept.deaths += 1
-            pause = FIRST_PAUSE_SECONDS if time.monotonic() - began > SETTLED_SECONDS else pause
-            self._say(f"{kept.child.name} ended with {_status(kept.last_status)}; starting it again in {pause:g} s")
+            if time.monotonic() - began > SETTLED_SECONDS:
+                backoff.reset()
+            pause = backoff.next()
+            self._say(f"{kept.child.name} ended with {_status(kept.last_status)}; starting it again in {pause:.1f} s")
             await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     async def _live_once(self, kept: _Kept) -> int:
         with self.log_of(kept.child.name).open("ab") as log:

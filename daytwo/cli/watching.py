@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from daytwo.cli.failure import Failure
 from daytwo.cli.repair_text import event_line
 
 WAIT_SECONDS: Final = 20
+FIRST_PAUSE: Final = 0.5
+LONGEST_PAUSE: Final = 15.0
 
 
 def follow(service: Service, repair: str, seconds: int | None) -> int:
@@ -21,7 +24,7 @@ def follow(service: Service, repair: str, seconds: int | None) -> int:
     seen, state = 0, ""
     while True:
         left = WAIT_SECONDS if end is None else max(0.0, min(WAIT_SECONDS, end - time.monotonic()))
-        found = service.get(f"/v1/repairs/{repair}/progress", after=seen, wait=left)
+        found = _ask(service, repair, after=seen, wait=left, end=end)
         for event in found["events"]:
             click.echo(event_line(event))
             seen = event["number"]
@@ -30,6 +33,23 @@ def follow(service: Service, repair: str, seconds: int | None) -> int:
         state = _say_if_waiting(found, state)
         if end is not None and time.monotonic() >= end:
             raise _late(found, seconds)
+
+
+def _ask(service: Service, repair: str, *, after: int, wait: float, end: float | None) -> dict[str, Any]:
+    """The next events. A service that went away while it is followed is waited for, with growing waits."""
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            found: dict[str, Any] = service.get(f"/v1/repairs/{repair}/progress", after=after, wait=wait)
+            return found
+        except Failure as failure:
+            late = end is not None and time.monotonic() + pause >= end
+            if failure.exit_code != exit_codes.UNREACHABLE or after == 0 or late:
+                raise
+            if pause == FIRST_PAUSE:
+                output.note(f"{failure.message}; waiting for it")
+        time.sleep(pause * random.uniform(0.75, 1.25))  # noqa: S311  (spreads tries, guards nothing)
+        pause = min(2 * pause, LONGEST_PAUSE)
 
 
 def _say_if_waiting(found: dict[str, Any], before: str) -> str:

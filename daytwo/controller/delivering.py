@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +18,7 @@ from daytwo.temporal import TemporalDelivery
 
 log = logging.getLogger(__name__)
 
+AT_ONCE: Final = 8
 REDELIVER_AFTER: Final = timedelta(seconds=2)
 """The service delivers at once; what is pending after this is brought again, each time after twice as long."""
 
@@ -28,11 +30,15 @@ class Delivering:
         self._store = store
         self._delivery = delivery
         self._longest = longest
+        self._hands = asyncio.Semaphore(AT_ONCE)
         self._brought: dict[str, tuple[datetime, timedelta]] = {}
 
     async def step(self, now: datetime) -> None:
-        """Bring everything that is due now."""
-        for decision_id in await asyncio.to_thread(self._due, now):
+        """Bring everything that is due now. One that is not taken delays no other for long."""
+        await asyncio.gather(*(self._bring(decision_id) for decision_id in await asyncio.to_thread(self._due, now)))
+
+    async def _bring(self, decision_id: str) -> None:
+        async with self._hands:
             try:
                 await self._delivery.deliver(decision_id)
             except DaytwoError as error:
@@ -50,5 +56,6 @@ class Delivering:
         last, wait = self._brought.get(decision_id, (at, timedelta(0)))
         if now < last + wait:
             return False
-        self._brought[decision_id] = now, min(2 * wait or REDELIVER_AFTER, self._longest)
+        spread = random.uniform(0.75, 1.25)  # noqa: S311  (keeps many from coming at once, guards nothing)
+        self._brought[decision_id] = now, min(2 * wait or REDELIVER_AFTER, self._longest) * spread
         return True

@@ -23,6 +23,7 @@ from daytwo.domain.policy import Policy
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.vocabulary import FindingStatus
 from daytwo.intake import CLUSTER_WIDE, NODE, Observation, observe
+from daytwo.outages import Outages
 from daytwo.store.engine import Store
 from daytwo.store.tables import ClusterRow, FindingRow, NodeRow
 
@@ -32,6 +33,8 @@ TOGETHER_SHARE: Final = 0.02
 TOGETHER_NODES: Final = 3
 """More than this share and at least so many at once: one cause on the way (operations.md, rule 9)."""
 STEP_SECONDS: Final = 10.0
+NOBODY_HEARD: Final = timedelta(minutes=3)
+"""Three pulses: then it is the gateway, or the way to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class SilenceWatch:
     def __init__(self, store: Store, lease: Lease, *, clock: Clock) -> None:
         self._store = store
         self._guard = lease.guard
+        self._outages = Outages(store, "controller", guard=lease.guard, now=clock.now)
         self._clock = clock
         self._began = clock.now()
         self._uptime: dict[str, Uptime] = {}
@@ -96,14 +100,19 @@ class SilenceWatch:
     async def step(self) -> None:
         """Look once, at every cluster. Raises `LeaseLost`."""
         now = self._clock.now()
-        if seen := await asyncio.to_thread(self._look, now):
+        newest, seen = await asyncio.to_thread(self._look, now)
+        if seen:
             await asyncio.to_thread(observe, self._store, seen, now=now, guard=self._guard)
+        if newest is not None and now - newest > NOBODY_HEARD:
+            await self._outages.bad(GATEWAY, "no agent is heard through it", since=newest)
+        elif newest is not None:
+            await self._outages.good(GATEWAY)
 
-    def _look(self, now: datetime) -> list[Observation]:
+    def _look(self, now: datetime) -> tuple[datetime | None, list[Observation]]:
         with self._store.read() as session:
             newest = session.exec(select(func.max(NodeRow.last_heard_at))).one()
             clusters = session.exec(select(ClusterRow)).all()
-            return [seen for cluster in clusters for seen in self._judge(session, cluster, newest, now)]
+            return newest, [seen for cluster in clusters for seen in self._judge(session, cluster, newest, now)]
 
     def _judge(
         self, session: Session, cluster: ClusterRow, newest: datetime | None, now: datetime

@@ -18,7 +18,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlmodel import select
 from starlette.exceptions import HTTPException
 
-from daytwo.domain.errors import NotFound, TryAgain
+from daytwo.backoff import Backoff, Gate
+from daytwo.domain.errors import NotFound, TryAgain, Unreachable
 from daytwo.gateway.body import read_body
 from daytwo.gateway.findings import OldStream, take_findings
 from daytwo.gateway.identity import Identity, hash_of, identify
@@ -57,6 +58,7 @@ class Gateway:
     records: Buckets = field(default_factory=lambda: Buckets(RECORDS))
     familiar: Familiar = field(default_factory=Familiar)
     metrics: Metrics = field(default_factory=Metrics)
+    _gate: Gate = field(default_factory=lambda: Gate("the store", Backoff(0.5, 10.0)))
     _writers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WRITERS))
 
     async def admit(self, node: str, request: Request) -> Identity:
@@ -65,7 +67,7 @@ class Gateway:
         familiar = self.familiar.node_of(hashed) if hashed else None
         if familiar:
             self._slow_down(*familiar)
-        identity = await asyncio.to_thread(identify, self.store, hashed) if hashed else None
+        identity = await self._ask(lambda: identify(self.store, hashed)) if hashed else None
         if hashed is None or identity is None:
             self.familiar.forget(hashed or "")
             raise Problem(401, "the token is missing, unknown or revoked", headers={"WWW-Authenticate": "Bearer"})
@@ -83,7 +85,19 @@ class Gateway:
     async def write(self, act: Callable[..., Result], *given: Any) -> Result:
         """Run one transaction in a thread."""
         async with self._writers:
-            return await asyncio.to_thread(act, self.store, *given, now=self.now(), pulse_seconds=self.pulse_seconds)
+            return await self._ask(lambda: act(self.store, *given, now=self.now(), pulse_seconds=self.pulse_seconds))
+
+    async def _ask(self, question: Callable[[], Result]) -> Result:
+        """Ask the store in a thread. One that is away is not asked again for each node that speaks."""
+        self._gate.check()
+        try:
+            answer = await asyncio.to_thread(question)
+        except Unreachable as error:
+            log.error("%s", error)
+            self._gate.failed("it was asked a moment ago")
+            raise
+        self._gate.answered()
+        return answer
 
 
 router = APIRouter()
@@ -184,5 +198,6 @@ async def _on_bug(_request: Request, _error: Exception) -> Response:
 
 
 async def _on_store(_request: Request, error: Exception) -> Response:
-    log.error("the store does not answer: %s", error)
+    if not isinstance(error, Unreachable):  # that was told when it was tried
+        log.error("the store does not answer: %s", error)
     return Problem(503, "the store does not answer", headers={"Retry-After": "5"}).response()

@@ -264,13 +264,13 @@ async def control(plane: Plane) -> AsyncIterator[None]:
         await asyncio.gather(*loops, return_exceptions=True)
 
 
-def prepared(root: Path, nodes: int) -> Settings:
+def prepared(root: Path, nodes: int, store_url: str | None = None) -> Settings:
     """Settings of a new plane; its store has all tables and the declared cluster, and nothing runs yet."""
     settings = Settings(
         state_dir=root,
-        store_url=f"sqlite:///{root}/daytwo.db",
+        store_url=store_url or f"sqlite:///{root}/daytwo.db",
         service_socket=root / "service.sock",
-        gateway_url=f"http://127.0.0.1:{_free_port()}",
+        gateway_url=f"http://127.0.0.1:{free_port()}",
         task_queue=f"tests-{uuid.uuid4().hex[:8]}",
     )
     store = Store(settings.store_url)
@@ -388,7 +388,8 @@ def wait_for(question: Callable[[], bool], what: str, seconds: float = 30.0) -> 
     raise AssertionError(f"{what} did not start")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on at this moment."""
     import socket
 
     with socket.socket() as probe:
