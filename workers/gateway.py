@@ -23,6 +23,7 @@ from daytwo.backoff import patiently
 from daytwo.domain.errors import BadInput, DaytwoError
 from daytwo.gateway.app import PULSE_SECONDS, Gateway, create_app
 from daytwo.gateway.doors import PER_ADDRESS, PatientProtocol, open_doors
+from daytwo.process import harden
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
 
@@ -34,6 +35,8 @@ STOP_SECONDS: Final = 10
 
 def main() -> int:
     """Run the gateway; return the exit code."""
+    # `daytwo up` looks among its open files for the port that answers.
+    harden(readable=True)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         settings = settings_module.load()
