@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from activities import others
+from activities import evidence, others
 from activities import signatures as do
 from activities.boundary import implements
 from activities.patience import Patience
@@ -13,6 +13,7 @@ from activities.world import World, intent_key, mark_of
 from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, NotYet, TryAgain
 from daytwo.domain.exchange import StepDone, StepInput
+from daytwo.domain.proposal import BOOTS
 from daytwo.domain.seams import ACT_OF, Act, ActKind, Hardware
 from daytwo.store.tables import IntentRow, NodeRow
 
@@ -35,6 +36,8 @@ class HardwareActivities:
         kind, driver = _driver(cluster, arg)
         bare = Act(kind=kind, cluster=arg.ref.cluster, node=arg.ref.node, target=arg.ref.node, mark=mark_of(arg.ref))
         key = intent_key(arg.ref.repair_id, arg.stage, bare)
+        if arg.action in BOOTS and not await self._was_sent(key):
+            await evidence.secure(self.world, arg.ref, arg.stage, cluster.definition.policy)
         try:
             if not await self._was_sent(key) and (seen := await others.act_after_others(self.world, cluster, arg)):
                 return StepDone(text=f"{arg.action} is not needed any more", proof=seen)

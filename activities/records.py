@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session
 
+from activities import evidence
 from activities import signatures as do
 from activities.boundary import implements
 from activities.world import World, class_of
 from daytwo import repairs
 from daytwo.domain.exchange import Announced, AnnounceInput, Claimed, CloseInput, Done, RecordInput, RepairRef
 from daytwo.domain.message import as_text, clean, summary_line
+from daytwo.domain.proposal import BOOTS
 from daytwo.domain.reminding import groups_told, seconds_until_next
 from daytwo.domain.vocabulary import Action, Mode, Severity, State
 from daytwo.store import audit
@@ -59,6 +61,8 @@ class RecordActivities:
         await self.world.notifier.tell(subject, text, urgent=urgent, to=to)
         again_at = now + timedelta(seconds=seconds_until_next(policy, severity, arg.reminder))
         await self.world.write(lambda s: repairs.stamp(s, arg.ref.repair_id, "recommended", now))
+        if arg.proposal is not None and arg.proposal.action in BOOTS and not arg.reminder:
+            await evidence.ask_early(self.world, arg.ref, policy)
         if arg.proposal is None or arg.attention or not _is_automatic(arg):
             return Announced(at=now, again_at=again_at)
         if shut := policy.closed(arg.proposal.action, class_of(arg.proposal), now):

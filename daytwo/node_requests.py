@@ -16,6 +16,7 @@ from typing import Any, Final
 from sqlmodel import Session, col, select, update
 from sqlmodel.sql.expression import SelectOfScalar
 
+from daytwo import evidence
 from daytwo.domain.errors import BadInput, NotFound
 from daytwo.store.engine import Store
 from daytwo.store.tables import NodeRequestRow, NodeRow
@@ -37,7 +38,7 @@ TOLD_FOR: Final = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class NodeRequest:
-    """A question to the agent of one node. `kind` is `probe-gpus` or `probe-kernel`."""
+    """A question to the agent of one node. `daytwo.wire.Asked` has the kinds."""
 
     id: str
     cluster: str
@@ -215,12 +216,17 @@ def _accept(session: Session, row: NodeRequestRow, given: Answer, now: datetime)
 
 
 def _end(session: Session, row: NodeRequestRow, given: Answer, now: datetime) -> bool:
+    if row.state not in UNANSWERED:
+        return False
+    result = given.get("result", {})
+    if row.kind == evidence.KIND and given["state"] == DONE:
+        result = evidence.keep(session, row, result, now)
     values: dict[str, Any] = {
         "state": given["state"],
         "ended_at": now,
         "accepted_at": row.accepted_at or now,
         "boot_id": given["boot_id"],
-        "result": given.get("result", {}),
+        "result": result,
         "error": given.get("error", ""),
     }
     return _move(session, row, UNANSWERED, values)

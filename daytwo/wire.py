@@ -59,7 +59,11 @@ class Record(TypedDict):
 
 
 class Asked(TypedDict):
-    """A request of the control plane to the agent: `probe-gpus` or `probe-kernel`. It lapses after `ttl_seconds`."""
+    """A request of the control plane to the agent. It lapses after `ttl_seconds`.
+
+    `probe-gpus`, `probe-kernel`: read now. `collect-evidence`: before an act that loses it. `quiesce`, with `seconds`:
+    hold no GPU for so long, at most an hour; 0 ends it.
+    """
 
     id: str
     kind: str
@@ -75,6 +79,8 @@ class Answer(TypedDict):
     a reading that the device does not support is None with its name in "unsupported".
     `probe-kernel` result: {"boot_id", "uptime_seconds", "last_kernel_sequence", "readable": bool,
     "xids": [{"xid", "pci", "kernel_sequence", "age_seconds"}]} for this boot.
+    `collect-evidence` result: {"archive": base64 of a .tar.gz, "sha256", "size", "parts": [{"name", "bytes",
+    "truncated", "error"}]}; `quiesce` result: {"let_go": bool, "holders": [str], "error", "quiet_seconds"}.
     """
 
     id: str

@@ -1,6 +1,6 @@
 """The agent of one node: one loop over injected seams (`daytwo.agent.seams`), without threads or I/O of its own.
 
-    seams = Seams(log=…, gpus=…, link=…, clock=…, say=…)
+    seams = Seams(log=…, gpus=…, link=…, collector=…, clock=…, say=…)
     agent = Agent(AgentSettings(node="n1", boot_id="…"), seams, Spool(MemoryJournal()))
     delay = agent.step()    call again after `delay` seconds of `clock`, or when a seam has something to collect
     agent.close()           at the end: what is folded is spooled
@@ -27,6 +27,7 @@ from daytwo.agent.checks.counters import Counters
 from daytwo.agent.checks.gpus import CHECKS, probe_result
 from daytwo.agent.checks.levels import Levels
 from daytwo.agent.checks.look import Look
+from daytwo.agent.errands import Errands
 from daytwo.agent.exchange import Exchange
 from daytwo.agent.folding import Folding
 from daytwo.agent.gpu_schedule import GpuSchedule
@@ -34,7 +35,7 @@ from daytwo.agent.inventory import Inventory
 from daytwo.agent.kernel_signals import KernelSignals
 from daytwo.agent.pulse import Pulse
 from daytwo.agent.requests import Requests
-from daytwo.agent.seams import Call, Clock, Gpus, KernelLog, Link, LogRecord, Position
+from daytwo.agent.seams import Call, Clock, Collector, Gpus, KernelLog, Link, LogRecord, Position
 from daytwo.agent.spool import Spool
 from daytwo.wire import CheckState
 
@@ -66,6 +67,7 @@ class Seams:
     log: KernelLog
     gpus: Gpus
     link: Link
+    collector: Collector
     clock: Clock
     say: Callable[[str], None]
 
@@ -99,6 +101,15 @@ class Agent:
         self._completeness = Completeness(self._levels, self._clock)
         self._schedule = GpuSchedule(settings.gpu_poll_seconds, self._clock.uptime())
         self._requests = Requests(boot_id=settings.boot_id, spool=spool, clock=self._clock)
+        self._errands = Errands(
+            boot_id=settings.boot_id,
+            requests=self._requests,
+            gpus=seams.gpus,
+            collector=seams.collector,
+            spool=spool,
+            clock=self._clock,
+        )
+        self._look: Look | None = None
         self._pulse = Pulse()
         self._exchange = Exchange(spool, pulse_seconds=settings.pulse_seconds, say=seams.say)
         self._checks: dict[str, CheckState] = dict.fromkeys(("kernel-log", *CHECKS), "unknown")
@@ -115,6 +126,7 @@ class Agent:
         self._read_gpus()
         self._read_log()
         self._answer_kernel_probes()
+        self._errands.step(self._readings)
         self._ask_gpus()
         self._release(self._folding.due(self._clock.uptime()))
         self._commit()
@@ -177,7 +189,9 @@ class Agent:
         asked_at, wanted_by = self._schedule.done(report, self._clock.uptime())
         if not report.trouble:
             self._levels.release(self._inventory.learn(report))
-        look = Look(report, self._inventory, self._levels, self._counters, asked_at)
+        if self._errands.is_quiet:
+            return  # cut off; whoever asked for it is answered when the quiet has ended
+        look = self._look = Look(report, self._inventory, self._levels, self._counters, asked_at)
         self._checks.update({name: check(look) for name, check in CHECKS.items()})
         self._counters.keep(report)
         self._requests.finish(wanted_by, probe_result(look))
@@ -197,7 +211,23 @@ class Agent:
         if wanted and self._schedule.names_known(self._clock.uptime()):
             self._requests.finish(wanted, self._kernel.probe(self._seams.log.status()))
 
+    def _readings(self) -> dict[str, Any]:
+        """What the agent knows of its node, for evidence."""
+        gpus = self._look.report.gpus if self._look else ()
+        return {
+            **self._settings.identity,
+            "version": __version__,
+            "boot_id": self._settings.boot_id,
+            "checks": self._checks,
+            "gpus": probe_result(self._look) if self._look else None,
+            "memory": {gpu.uuid or str(gpu.index): dict(gpu.counts) for gpu in gpus},
+            "kernel": self._kernel.probe(self._seams.log.status()),
+        }
+
     def _ask_gpus(self) -> None:
+        if self._errands.is_quiet:
+            self._checks.update(dict.fromkeys(CHECKS, "off"))
+            return
         uptime, wanted = self._clock.uptime(), self._requests.open("probe-gpus")
         if not self._schedule.may_ask(uptime, wanted):
             return
@@ -243,9 +273,10 @@ class Agent:
     def _delay(self) -> float:
         uptime = self._clock.uptime()
         fold_due = self._folding.next_due()
-        waits = [LONGEST_STEP, self._exchange.wait(uptime), self._schedule.wait(uptime)]
-        if fold_due is not None:
-            waits.append(fold_due - uptime)
+        quiet = self._errands.wait(uptime)
+        waits = [LONGEST_STEP, self._exchange.wait(uptime)]
+        waits += [self._schedule.wait(uptime) if quiet is None else quiet]
+        waits += [fold_due - uptime] if fold_due is not None else []
         return max(0.0, min(waits))
 
 

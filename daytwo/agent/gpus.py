@@ -17,8 +17,9 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import IO, Any, Final, cast
 
+from daytwo.agent.holders import holders
 from daytwo.agent.inventory import short_address
-from daytwo.agent.seams import GpuReading, GpuReport, GpuTrouble
+from daytwo.agent.seams import GpuReading, GpuReport, GpuTrouble, LetGo
 
 COMMAND: Final = (sys.executable, "-m", "daytwo.agent.gpu_child")
 DIES_WITHIN: Final = 1.0
@@ -29,7 +30,8 @@ class NvmlGpus:
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._deadlines: SimpleQueue[float | None] = SimpleQueue()
+        self._deadlines: SimpleQueue[float | _LetGo | None] = SimpleQueue()
+        self._let_go: SimpleQueue[LetGo] = SimpleQueue()
         self._reports: SimpleQueue[GpuReport] = SimpleQueue()
         self._child = Child()
         self._thread = threading.Thread(target=self._serve, name="gpus", daemon=True)
@@ -43,6 +45,15 @@ class NvmlGpus:
         """Return a report, once."""
         return None if self._reports.empty() else self._reports.get()
 
+    def let_go(self) -> None:
+        """End the child, by force if it is busy: with it ends all that holds a GPU."""
+        self._deadlines.put(_LetGo())
+        self._child.signal()
+
+    def collect_let_go(self) -> LetGo | None:
+        """Return what came of it, once."""
+        return None if self._let_go.empty() else self._let_go.get()
+
     def close(self) -> None:
         """End the child, by force if it is busy."""
         self._deadlines.put(None)
@@ -50,10 +61,19 @@ class NvmlGpus:
         self._thread.join(DIES_WITHIN)
 
     def _serve(self) -> None:
-        while (deadline := self._deadlines.get()) is not None:
-            self._reports.put(self._child.read(deadline))
+        while (order := self._deadlines.get()) is not None:
+            if isinstance(order, _LetGo):
+                self._child.kill()
+                stuck = "the NVML process hangs in the kernel and cannot be killed" if self._child.is_there else ""
+                self._let_go.put(LetGo(not stuck, holders(), stuck))
+            else:
+                self._reports.put(self._child.read(order))
             self._wake()
         self._child.kill()
+
+
+class _LetGo:
+    """Between two readings: let go."""
 
 
 class ChildEnded(Exception):
@@ -82,6 +102,11 @@ class Child:
             return GpuReport(trouble="failed", error=f"the NVML process failed: {error}")
         self.kill()
         return progress.hung(deadline_seconds)
+
+    @property
+    def is_there(self) -> bool:
+        """True while its process lives, or cannot be killed."""
+        return self._process is not None
 
     def signal(self) -> None:
         """Tell the child to die; whoever reads from it notices. May be called from another thread."""

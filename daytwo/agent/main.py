@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from daytwo import __version__
 from daytwo.agent.core import Agent, AgentSettings, Seams
+from daytwo.agent.evidence import Evidence
 from daytwo.agent.gpus import NvmlGpus
 from daytwo.agent.identity import BOOT_ID, SystemClock, boot_id, dmi
 from daytwo.agent.journal import DiskJournal, Locked
@@ -69,7 +70,8 @@ class Process:
         say(f"the kernel's messages come from {self._log.status().source}")
         self._gpus = NvmlGpus(wake.set)
         self._link = HttpLink(Address(options.gateway, options.node, options.token_file, options.ca_file), wake.set)
-        seams = Seams(self._log, self._gpus, self._link, clock, say)
+        self._evidence = Evidence(self._log.status().source, wake.set)
+        seams = Seams(self._log, self._gpus, self._link, self._evidence, clock, say)
         self._agent = Agent(_settings(options), seams, Spool(self._journal))
 
     def run(self, stopping: threading.Event) -> None:
@@ -80,6 +82,7 @@ class Process:
             self._wake.wait(delay)
         self._agent.close()
         self._gpus.close()
+        self._evidence.close()
         self._link.close()
         self._log.close()
         self._journal.close()

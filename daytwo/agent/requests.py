@@ -9,7 +9,7 @@ from daytwo.agent.seams import Clock
 from daytwo.agent.spool import Spool
 from daytwo.wire import Answer
 
-KINDS: Final = ("probe-gpus", "probe-kernel")
+KINDS: Final = ("probe-gpus", "probe-kernel", "collect-evidence", "quiesce")
 REMEMBERED: Final = 64
 ANSWERS_AT_ONCE: Final = 8
 MAX_TTL: Final = 3_600.0
@@ -32,7 +32,7 @@ class Requests:
             self._withdraw(id_)
         for request in asked if isinstance(asked, list) else ():
             if isinstance(request, dict) and isinstance(request.get("id"), str):
-                self._accept(request["id"], str(request.get("kind")), request.get("ttl_seconds"))
+                self._accept(request["id"], str(request.get("kind")), request)
         self._remember()
 
     def open(self, kind: str) -> list[str]:
@@ -57,7 +57,8 @@ class Requests:
 
     def unsent(self) -> list[Answer]:
         """Return the oldest answers that the gateway has not confirmed, as many as fit into a pulse."""
-        return self._unsent[:ANSWERS_AT_ONCE]
+        archives = [answer for answer in self._unsent if "archive" in answer.get("result", {})]
+        return [answer for answer in self._unsent if answer not in archives[1:]][:ANSWERS_AT_ONCE]
 
     def confirm(self, sent: Sequence[Answer]) -> None:
         """The gateway has these answers."""
@@ -69,15 +70,22 @@ class Requests:
                 self._known[answer["id"]] = {**entry, "unsent": False}
         self._remember()
 
-    def _accept(self, id_: str, kind: str, ttl: Any) -> None:
+    def number(self, id_: str, name: str) -> float:
+        """Return an argument of a request; 0 for one that is missing, or no number."""
+        return _number(self._known[id_].get("arguments", {}).get(name))
+
+    def _accept(self, id_: str, kind: str, asked: dict[str, Any]) -> None:
         if id_ in self._known:
             self._answer(id_, self._known[id_]["answer"])
             return
-        seconds = min(float(ttl), MAX_TTL) if isinstance(ttl, int | float) and not isinstance(ttl, bool) else 0.0
+        seconds, arguments = min(_number(asked.get("ttl_seconds")), MAX_TTL), asked.get("arguments")
         answer = Answer(id=id_, state="accepted", boot_id=self._boot_id)
         if kind not in KINDS:
             answer["state"], answer["error"] = "failed", f"kind: found {kind!r}, allowed: {', '.join(KINDS)}"
-        self._known[id_] = {"boot_id": self._boot_id, "kind": kind, "lapses_at": self._clock.now() + seconds}
+        lapses_at = self._clock.now() + seconds
+        self._known[id_] = {"boot_id": self._boot_id, "kind": kind, "lapses_at": lapses_at}
+        if isinstance(arguments, dict) and arguments:
+            self._known[id_]["arguments"] = arguments
         self._answer(id_, answer)
 
     def _answer(self, id_: str, answer: Answer) -> None:
@@ -93,7 +101,19 @@ class Requests:
     def _remember(self) -> None:
         newest = dict(list(self._known.items())[-REMEMBERED:])
         self._known = newest
-        self._spool.remember("requests", dict(newest))
+        self._spool.remember("requests", {id_: _small(entry) for id_, entry in newest.items()})
+
+
+def _small(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry for the spool. An archive is not kept: after a restart it is made again, as long as somebody waits."""
+    if "archive" not in entry["answer"].get("result", {}):
+        return entry
+    accepted = Answer(id=entry["answer"]["id"], state="accepted", boot_id=entry["boot_id"])
+    return {**entry, "answer": accepted, "unsent": False, "lapses_at": entry["lapses_at"] if entry["unsent"] else 0.0}
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
 def _texts(values: Any) -> list[str]:

@@ -99,8 +99,23 @@ class GpuReport:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """Whether our own hold on the GPUs is gone, and who else holds them, as far as can be seen."""
+
+    done: bool
+    holders: tuple[str, ...] = ()
+    error: str = ""
+
+
 class Gpus(Protocol):
     """The GPUs of the node. One reading at a time."""
+
+    def let_go(self) -> None:
+        """Close everything of ours that keeps a GPU from a reset; the next `ask` opens it again."""
+
+    def collect_let_go(self) -> LetGo | None:
+        """Return what came of `let_go`, once, within some seconds."""
 
     def ask(self, deadline_seconds: float) -> None:
         """Start a reading. A report follows for certain: when the deadline passes it has `trouble` "hung"."""
@@ -124,6 +139,16 @@ class Reply:
     status: int
     body: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+
+
+class Collector(Protocol):
+    """Collects what an act on the machine would lose (`daytwo.agent.evidence`)."""
+
+    def ask(self, seconds: float, readings: dict[str, Any]) -> None:
+        """Start. A result follows for certain."""
+
+    def collect(self) -> dict[str, object] | None:
+        """Return the result that was asked for, once."""
 
 
 class Link(Protocol):

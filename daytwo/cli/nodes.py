@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from daytwo.cli import options, output
-from daytwo.cli.client import connect
+from daytwo.cli.client import Service, connect
 from daytwo.cli.output import Column, Item, cell, moment, since
 
 COLUMNS = (
@@ -80,6 +80,39 @@ def hold(node: str, reason: str, form: str) -> None:
 def release(node: str, reason: str, form: str) -> None:
     """End the hold of a node, and of the repair that it held. It is looked at again."""
     _hold("/v1/node-releases", "is released", node, reason, form=form)
+
+
+@nodes.command("quiesce")
+@click.argument("node")
+@click.option("--for", "seconds", type=options.Duration(), required=True, help="How long, at most 1h; 0s ends it.")
+@options.reason(required=True)
+@options.output
+def quiesce(node: str, seconds: int, reason: str, form: str) -> None:
+    """Let a node's agent hold no GPU, so that a reset or another driver can have them. It ends by itself.
+
+    The agent hears of it with its next pulse, within a minute. Who else holds a GPU is told.
+    """
+    with connect() as service:
+        asked = service.post("/v1/node-quiets", {"node": node, "seconds": seconds, "reason": reason})
+        found = _answered(service, asked)
+    output.show_one(found, form, _quiet_text, full_name_of(found))
+
+
+def _answered(service: Service, asked: Item) -> Item:
+    """Wait for the agent; the request lapses by itself."""
+    import time
+
+    while asked["state"] in ("open", "offered", "accepted"):
+        time.sleep(0.5)
+        asked = service.get(f"/v1/node-quiets/{asked['id']}")
+    return asked
+
+
+def _quiet_text(found: Item) -> str:
+    if found["state"] != "done" or found["error"]:
+        return f"{full_name_of(found)}: not let go: {cell(found['error'] or found['state'])}"
+    others = ", ".join(cell(each) for each in found["holders"])
+    return f"{full_name_of(found)}: done" + (f"; others hold a GPU: {others}" if others else "")
 
 
 def _hold(path: str, done: str, node: str, reason: str, *, form: str) -> None:

@@ -36,6 +36,7 @@ def as_text(repair: Item) -> str:
         _section("decisions", [_decision(each) for each in repair["decisions"]]),
         _section("acts", [_intent(each) for each in repair["intents"]]),
         _section("tests", [line for run in repair["checks"] for line in _check_run(run)]),
+        _section("evidence", [line for each in repair["evidence"] for line in _evidence(each)]),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -105,3 +106,14 @@ def _check_run(run: Item) -> list[str]:
     verdict = {True: "passed", False: "FAILED", None: "not finished"}[run["passed"]]
     results = [f"  {cell(each['name'])}: {each['result']}  {clean(each['text'])}".rstrip() for each in run["results"]]
     return [f"{moment(run['started_at'])}  {run['kind']}: {verdict}  {clean(run['summary'])}".rstrip(), *results]
+
+
+def _evidence(kept: Item) -> list[str]:
+    """What was collected before an act, and what could not be."""
+    if not kept["size"]:
+        return [f"{moment(kept['at'])}  none: {clean(kept['error'])}"]
+    missing = [f"    {clean(part['name'])}: {clean(part['error'])}" for part in kept["parts"] if part["error"]]
+    names = ", ".join(clean(part["name"]) for part in kept["parts"] if not part["error"])
+    until = f"kept until {moment(kept['expires_at'])}"
+    head = f"{moment(kept['at'])}  {kept['size']} bytes, sha256 {kept['sha256'][:16]}…, {until}"
+    return [f"{head}: {names}", *missing]

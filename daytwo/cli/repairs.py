@@ -12,6 +12,7 @@ TABLE = {
     "list": (f"{_READ}:list_repairs", "List repairs, newest first."),
     "show": (f"{_READ}:show", "Show the proposal and what happened so far."),
     "watch": (f"{_READ}:watch", "Follow a repair to its end."),
+    "evidence": (f"{_READ}:evidence", "Write the newest evidence of a repair to a file."),
     "approve": (f"{_DECIDE}:approve", "Approve a repair, and wait until that is accepted."),
     "dismiss": (f"{_DECIDE}:dismiss", "Dismiss a repair: nothing is done to the node, and it takes new work again."),
     "hold": (f"{_DECIDE}:hold", "Stop a repair where it is, until it is released."),

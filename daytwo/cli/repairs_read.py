@@ -1,4 +1,4 @@
-"""`daytwo repairs list|show|watch`."""
+"""`daytwo repairs list|show|watch|evidence`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import click
 from daytwo.cli import options, output
 from daytwo.cli.client import connect
 from daytwo.cli.output import Column, since
+from daytwo.domain.errors import BadInput
 
 COLUMNS = (
     Column("REPAIR", lambda r: r["id"]),
@@ -59,3 +60,28 @@ def watch(repair: str, timeout: int | None) -> int:
 
     with connect() as service:
         return follow(service, repair, timeout)
+
+
+@click.command("evidence")
+@click.argument("repair")
+@click.option("--to", "target", type=click.Path(), help="Where to write it. Default: REPAIR.tar.gz here.")
+def evidence(repair: str, target: str | None) -> None:
+    """Write the newest evidence of a repair to a file.
+
+    A .tar.gz with the kernel log, nvidia-smi and the agent's last readings, as they were before the act. It is what the
+    node says: open it as you would a stranger's file.
+    """
+    import base64
+    import os
+    from pathlib import Path
+
+    with connect() as service:
+        found = service.post("/v1/evidence", {"repair": repair}, following=f"daytwo repairs show {repair}")
+    path = Path(target or f"{found['id'].partition('/')[0]}.tar.gz")
+    try:
+        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(base64.b64decode(found["archive"]))
+    except OSError as error:
+        problem = f"to: found {str(path)!r}, which cannot be written ({error.strerror}); allowed is a new file"
+        raise BadInput(problem) from None
+    click.echo(f"{path}  {found['size']} bytes, sha256 {found['sha256']}")

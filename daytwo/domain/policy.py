@@ -254,6 +254,23 @@ class Attempts(Frozen):
     )
 
 
+class Evidence(Frozen):
+    """What is collected from a node before an act that would lose it: kernel log, nvidia-smi, last readings."""
+
+    wait_seconds: Seconds = Field(
+        default=30,
+        le=600,
+        description="How long an act waits for the agent to begin, and as long again for it to end. Without an answer "
+        "the act goes on and the record says so. 0: nothing is collected. Source: design 4 (salvage), judgement.",
+    )
+    keep_days: int = Field(
+        default=90,
+        ge=1,
+        le=3650,
+        description="How long it is kept. 90 days: returns of boards take weeks. Source: judgement.",
+    )
+
+
 class Flapping(Frozen):
     """When a fault that comes and goes is taken for firing until it is calm, and not for cured each time."""
 
@@ -424,6 +441,7 @@ class Policy(Frozen):
     budget: Budget = Field(default=Budget(), description="How many nodes may be out at once.")
     breaker: Breaker = Field(default=Breaker(), description="When many nodes are one cause.")
     attempts: Attempts = Field(default=Attempts(), description="How often the same is tried.")
+    evidence: Evidence = Field(default=Evidence(), description="What is kept of a node before an act.")
     flapping: Flapping = Field(
         default=Flapping(), description="When a fault that comes and goes is not cured by going."
     )

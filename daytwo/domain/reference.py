@@ -29,6 +29,7 @@ POLICY: Final = (
     policy.Breaker,
     policy.Attempts,
     policy.Flapping,
+    policy.Evidence,
     Window,
     policy.Reminders,
     policy.Rivals,

@@ -18,7 +18,14 @@ from daytwo.agent.core import Agent, AgentSettings, Seams
 from daytwo.agent.journal import MemoryJournal
 from daytwo.agent.seams import Journal
 from daytwo.agent.spool import Spool
-from daytwo.lab.node_seams import LINK_TIMEOUT_SECONDS, HttpLink, SimulatedClock, SimulatedGpus, SimulatedKernelLog
+from daytwo.lab.node_seams import (
+    LINK_TIMEOUT_SECONDS,
+    HttpLink,
+    SimulatedClock,
+    SimulatedCollector,
+    SimulatedGpus,
+    SimulatedKernelLog,
+)
 from daytwo.lab.world import PRODUCT, Node
 
 log = logging.getLogger(__name__)
@@ -129,6 +136,7 @@ class NodeAgent:
             log=SimulatedKernelLog(node),
             gpus=SimulatedGpus(node),
             link=link,
+            collector=SimulatedCollector(node),
             clock=SimulatedClock(node),
             say=lambda line: log.info("%s: %s", node.name, line),
         )

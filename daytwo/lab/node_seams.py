@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import httpx
 
-from daytwo.agent.seams import Call, GpuReading, GpuReport, LogRecord, LogStatus, Position, Reply
+from daytwo.agent.evidence import Part, pack
+from daytwo.agent.seams import Call, GpuReading, GpuReport, LetGo, LogRecord, LogStatus, Position, Reply
 from daytwo.faults.kernel_line import parse_line
 from daytwo.lab.world import DRIVER, GPU_NAME, Gpu, KernelLine, Node
 
@@ -69,7 +71,7 @@ class SimulatedGpus:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._asked = False
+        self._asked = self._letting_go = False
 
     def ask(self, deadline_seconds: float) -> None:
         """Start a reading."""
@@ -81,6 +83,36 @@ class SimulatedGpus:
             return None
         self._asked = False
         return GpuReport(tuple(_reading(gpu) for gpu in self._node.gpus if not gpu.absent), driver=DRIVER)
+
+    def let_go(self) -> None:
+        """Nothing holds a simulated GPU."""
+        self._asked, self._letting_go = False, True
+
+    def collect_let_go(self) -> LetGo | None:
+        """Say so, once."""
+        gone, self._letting_go = self._letting_go, False
+        return LetGo(done=True) if gone else None
+
+
+class SimulatedCollector:
+    """The evidence of a node that has no programs: what its kernel printed, and what the agent knows."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._readings: dict[str, Any] | None = None
+
+    def ask(self, seconds: float, readings: dict[str, Any]) -> None:
+        """Collect at once."""
+        self._readings = readings
+
+    def collect(self) -> dict[str, object] | None:
+        """Return it, once."""
+        readings, self._readings = self._readings, None
+        if readings is None:
+            return None
+        lines = b"\n".join(line.kmsg for line in self._node.kernel)
+        said = json.dumps(readings, indent=1, default=str)
+        return pack([Part("readings.json", said.encode()), Part("kernel.log", lines)])
 
 
 class HttpLink:

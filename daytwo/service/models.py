@@ -95,6 +95,48 @@ class CheckRun(Frozen):
     results: tuple[CheckResult, ...]
 
 
+class EvidencePart(Frozen):
+    """One file of an archive, or why it is not in it."""
+
+    name: str
+    bytes: int
+    truncated: bool
+    error: str
+
+
+class EvidenceView(Frozen):
+    """What a node's agent collected for a repair. `size` 0: nothing, and `error` says why."""
+
+    id: str
+    at: datetime
+    expires_at: datetime
+    sha256: str
+    size: int
+    parts: tuple[EvidencePart, ...]
+    error: str
+
+
+class EvidenceFile(EvidenceView):
+    """The same with its archive (.tar.gz), in base64. It is a node's word: open it as you would a stranger's file."""
+
+    archive: str
+
+
+class QuietAsked(Frozen):
+    """A request to an agent to hold no GPU: open, offered, accepted, then done, failed or lapsed.
+
+    `holders` are the other processes that the agent saw with a GPU open; `let_go` is about its own.
+    """
+
+    id: str
+    cluster: str
+    node: str
+    state: str
+    error: str = ""
+    let_go: bool = False
+    holders: tuple[str, ...] = ()
+
+
 class RepairDetail(RepairSummary):
     """Everything known of one repair, at most 200 rows of each kind. `message`: the proposal as people are told it."""
 
@@ -108,6 +150,7 @@ class RepairDetail(RepairSummary):
     decisions: tuple[Decision, ...]
     intents: tuple[IntentView, ...]
     checks: tuple[CheckRun, ...]
+    evidence: tuple[EvidenceView, ...]
 
 
 class RepairProgress(Frozen):

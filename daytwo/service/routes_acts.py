@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.vocabulary import Decision, Frozen
-from daytwo.service import administration, asking, credentials, freezes, holding, models, removing
+from daytwo.service import administration, asking, credentials, evidence, freezes, holding, models, removing
 from daytwo.service.decisions import DecisionRequest, decide
 from daytwo.service.plane import AskerDep, Plane, PlaneDep
 
@@ -20,6 +20,12 @@ class ScopeRequest(Frozen):
 
     scope: str
     reason: str = ""
+
+
+class EvidenceRequest(Frozen):
+    """Which repair."""
+
+    repair: str
 
 
 class TokenRequest(Frozen):
@@ -58,6 +64,18 @@ def _told(plane: Plane, held: models.NodeHeld) -> models.NodeHeld:
     if held.decision:
         plane.deliver_soon(held.decision)
     return held
+
+
+@router.post("/evidence", tags=["repairs"])
+def fetch_evidence(plane: PlaneDep, asker: AskerDep, request: EvidenceRequest) -> models.EvidenceFile:
+    """The newest archive that was collected for a repair; who took it is in the audit."""
+    return evidence.fetch(plane.store, asker, request.repair, plane.clock())
+
+
+@router.post("/node-quiets", tags=["nodes"], status_code=202)
+def quiesce_node(plane: PlaneDep, asker: AskerDep, request: evidence.QuietRequest) -> models.QuietAsked:
+    """Ask a node's agent to hold no GPU for a while: `GET /v1/node-quiets/{id}` tells what came of it."""
+    return evidence.quiesce(plane.store, asker, request, plane.clock())
 
 
 @router.post("/freezes", tags=["plane"], status_code=201)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from daytwo.domain.vocabulary import Decision, Finding
 from daytwo.service import models, reads
 from daytwo.service.decisions import LOOK_SECONDS, wait_for
+from daytwo.service.evidence import quiet
 from daytwo.service.plane import Plane, PlaneDep, SessionDep
 
 router = APIRouter()
@@ -63,6 +64,12 @@ async def follow_repair(plane: PlaneDep, repair_id: str, after: int = 0, wait: W
 async def show_decision(plane: PlaneDep, decision_id: str, wait: Wait = 0) -> Decision:
     """One decision; waits for it to end."""
     return await wait_for(plane.store, decision_id, wait)
+
+
+@router.get("/node-quiets/{request_id}", tags=["nodes"])
+def show_quiet(plane: PlaneDep, request_id: str) -> models.QuietAsked:
+    """What became of a request to an agent to hold no GPU."""
+    return quiet(plane.store, request_id, plane.clock())
 
 
 @router.get("/nodes", tags=["nodes"])

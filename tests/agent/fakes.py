@@ -8,7 +8,7 @@ from typing import Any
 
 from daytwo.agent.core import Agent, AgentSettings, Seams
 from daytwo.agent.journal import MemoryJournal
-from daytwo.agent.seams import Call, GpuReading, GpuReport, LogRecord, LogStatus, Position, Reply
+from daytwo.agent.seams import Call, GpuReading, GpuReport, LetGo, LogRecord, LogStatus, Position, Reply
 from daytwo.agent.spool import Spool
 from daytwo.faults.kernel_line import KernelRecord
 
@@ -81,6 +81,8 @@ class EditedGpus:
     asked: int = 0
     answers: bool = True
     waiting: bool = False
+    letting_go: bool = False
+    let_go_calls: int = 0
 
     def ask(self, deadline_seconds: float) -> None:
         self.asked += 1
@@ -94,8 +96,32 @@ class EditedGpus:
             return GpuReport(trouble=self.trouble, error=f"NVML is {self.trouble}")
         return GpuReport(tuple(self.gpus), driver="580.95.05")
 
+    def let_go(self) -> None:
+        self.let_go_calls += 1
+        self.waiting, self.letting_go = False, True
+
+    def collect_let_go(self) -> LetGo | None:
+        gone, self.letting_go = self.letting_go, False
+        return LetGo(done=True, holders=("dcgm (7)",)) if gone else None
+
     def edit(self, index: int, **changed: Any) -> None:
         self.gpus[index] = replace(self.gpus[index], **changed)
+
+
+@dataclass
+class PlainCollector:
+    """Collects the readings it is given, at once."""
+
+    asked: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    waiting: bool = False
+
+    def ask(self, seconds: float, readings: dict[str, Any]) -> None:
+        self.asked.append((seconds, readings))
+        self.waiting = True
+
+    def collect(self) -> dict[str, object] | None:
+        waiting, self.waiting = self.waiting, False
+        return {"archive": "QQ==", "sha256": "", "size": 1, "parts": []} if waiting else None
 
 
 @dataclass
@@ -151,13 +177,14 @@ class Node:
     def __init__(self, **settings: Any) -> None:
         self.settings = AgentSettings(**{"node": "n1", "boot_id": "boot-1"} | settings)
         self.clock, self.log, self.gpus, self.gateway = SetClock(), FilledLog(), EditedGpus(), ScriptedGateway()
+        self.collector = PlainCollector()
         self.journal = MemoryJournal()
         self.said: list[str] = []
         self.restart()
 
     def restart(self) -> None:
         self.gateway.pending, self.gpus.waiting = None, False
-        seams = Seams(self.log, self.gpus, self.gateway, self.clock, self.said.append)
+        seams = Seams(self.log, self.gpus, self.gateway, self.collector, self.clock, self.said.append)
         self.agent = Agent(self.settings, seams, Spool(self.journal))
 
     def boot(self, boot_id: str = "boot-2") -> None:
@@ -176,9 +203,12 @@ class Node:
     def _settle(self) -> float:
         """Step as long as a seam has something to collect, as its `wake` would."""
         delay = self.agent.step()
-        while self.gateway.pending or (self.gpus.waiting and self.gpus.answers):
+        while self.gateway.pending or self._has_more():
             delay = self.agent.step()
         return delay
+
+    def _has_more(self) -> bool:
+        return (self.gpus.waiting and self.gpus.answers) or self.gpus.letting_go or self.collector.waiting
 
     def findings(self, fault: str) -> list[tuple[str, str]]:
         return [(record["status"], record["entity"]) for record in self.gateway.records if record["fault"] == fault]

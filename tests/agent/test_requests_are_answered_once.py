@@ -166,7 +166,8 @@ def test_a_request_that_lapsed_before_it_began_is_not_done(node: Node) -> None:
 def test_an_unknown_kind_fails_with_what_is_allowed(node: Node) -> None:
     offer(node, asked("open-pod-bay-doors"))
     assert answers(node)[-1]["state"] == "failed"
-    assert answers(node)[-1]["error"] == "kind: found 'open-pod-bay-doors', allowed: probe-gpus, probe-kernel"
+    allowed = "probe-gpus, probe-kernel, collect-evidence, quiesce"
+    assert answers(node)[-1]["error"] == f"kind: found 'open-pod-bay-doors', allowed: {allowed}"
 
 
 @pytest.mark.parametrize("garbage", [None, "x", [None], [{}], [{"id": 5}], [{"id": "r1"}], [{"id": "r1", "kind": []}]])

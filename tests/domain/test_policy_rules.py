@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from daytwo.domain import policy as module
-from daytwo.domain.definition import BmcAccess, ClusterDefinition, NodeGroup, SlurmAccess
+from daytwo.domain.definition import BmcAccess, ClusterDefinition, CommandHardware, NodeGroup, SlurmAccess
 from daytwo.domain.ladders import LADDERS
 from daytwo.domain.policy import FaultRule, Origin, Policy, schema
 from daytwo.domain.reference import DEFINITION, POLICY, main, policy_page
@@ -130,7 +130,7 @@ def test_every_default_has_a_source(model: type[BaseModel], name: str) -> None:
 def test_no_model_of_the_policy_is_left_out_of_its_page() -> None:
     models = {value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Frozen)}
     assert models - {Frozen, module.EffectiveRule, module.Closed} == set(POLICY)
-    assert set(DEFINITION) == {BmcAccess, ClusterDefinition, NodeGroup, SlurmAccess}
+    assert set(DEFINITION) == {BmcAccess, ClusterDefinition, CommandHardware, NodeGroup, SlurmAccess}
 
 
 def test_the_page_is_that_of_the_models() -> None:

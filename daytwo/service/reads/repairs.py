@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from sqlmodel import Session, col, select
 
+from daytwo import evidence
 from daytwo.domain.message import as_text
 from daytwo.domain.proposal import Proposal
 from daytwo.domain.vocabulary import Decision, State
@@ -14,6 +15,7 @@ from daytwo.service.decisions import as_decision
 from daytwo.service.models import (
     CheckResult,
     CheckRun,
+    EvidenceView,
     IntentView,
     Page,
     RepairDetail,
@@ -62,6 +64,7 @@ def repair(session: Session, repair_id: str) -> RepairDetail:
         decisions=_decisions(session, repair_id),
         intents=_intents(session, repair_id),
         checks=_check_runs(session, repair_id),
+        evidence=tuple(view(EvidenceView, each) for each in evidence.of_repair(session, repair_id)),
     )
 
 
