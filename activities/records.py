@@ -23,11 +23,16 @@ from daytwo.store.tables import DecisionRow
 NEVER_AUTOMATIC = frozenset({Action.REPROVISION, Action.FAILOVER, Action.REMOVE})
 
 
+TOLD_KEPT = 1_000
+"""Notices that this process remembers to have given."""
+
+
 class RecordActivities:
     """The activities `claim-repair`, `record-event`, `announce` and `close`."""
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self._told: dict[tuple[object, ...], None] = {}
 
     @implements(do.CLAIM)
     async def claim_repair(self, ref: RepairRef) -> Claimed:
@@ -58,7 +63,9 @@ class RecordActivities:
         severity = arg.proposal.severity if arg.proposal else Severity.CRITICAL
         subject, text, urgent = await self._message(arg)
         to = groups_told(policy, severity, arg.reminder)
-        await self.world.notifier.tell(subject, text, urgent=urgent, to=to)
+        if self._is_untold(arg):
+            await self.world.notifier.tell(subject, text, urgent=urgent, to=to)
+            self._told[_notice(arg)] = None
         again_at = now + timedelta(seconds=seconds_until_next(policy, severity, arg.reminder))
         await self.world.write(lambda s: repairs.stamp(s, arg.ref.repair_id, "recommended", now))
         if arg.proposal is not None and arg.proposal.action in BOOTS and not arg.reminder:
@@ -71,6 +78,12 @@ class RecordActivities:
         await self.world.write(lambda s: _approve_by_policy(s, arg, now))
         return Announced(at=now, again_at=again_at)
 
+    def _is_untold(self, arg: AnnounceInput) -> bool:
+        """False where the notice went out, and only what had to be written after it did not succeed."""
+        while len(self._told) > TOLD_KEPT:
+            del self._told[next(iter(self._told))]
+        return _notice(arg) not in self._told
+
     async def _message(self, arg: AnnounceInput) -> tuple[str, str, bool]:
         subject, text, urgent = _message(arg)
         if not arg.reminder:
@@ -78,6 +91,10 @@ class RecordActivities:
         waits = await self.world.waiting(arg.ref)
         head = f"Reminder {arg.reminder}: {waits or 'nobody has answered'}."
         return f"reminder {arg.reminder}: {subject}", f"{clean(head)}\n{text}", urgent
+
+
+def _notice(arg: AnnounceInput) -> tuple[object, ...]:
+    return arg.ref.repair_id, arg.revision, arg.reminder, arg.attention
 
 
 def _message(arg: AnnounceInput) -> tuple[str, str, bool]:

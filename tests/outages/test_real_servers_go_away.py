@@ -18,7 +18,7 @@ from tests.outages.living import Meanwhile, StoppablePlane
 from tests.postgres import Postgres
 
 S = State
-SECONDS: Final = float(os.environ.get("OUTAGE_SECONDS", "12"))
+SECONDS: Final = float(os.environ.get("OUTAGE_SECONDS", "6"))
 NOTICED_SECONDS: Final = 30.0
 """A Temporal that hangs is given 12 s, twice where a call was under way."""
 BUSY: Final = 0.35
