@@ -15,12 +15,12 @@ from daytwo import node_requests
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.vocabulary import ClusterKind
 from daytwo.gateway.app import Gateway, create_app
-from daytwo.gateway.identity import issue_token
+from daytwo.gateway.identity import issue_token, revoke_tokens
 from daytwo.intake import declare
 from daytwo.lab.fake_nvml.harness import FakeNvml
 from daytwo.node_requests import NodeRequest
 from daytwo.store.engine import Store
-from daytwo.store.tables import FindingRow, NodeRow, ObservationRow
+from daytwo.store.tables import FindingRow, NodeRow, NodeTokenRow, ObservationRow
 from tests.agent.processes import AgentProcess, until
 
 XID_79 = "NVRM: Xid (PCI:0000:1a:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
@@ -124,3 +124,37 @@ def test_a_store_that_was_put_back_is_told_again_what_it_has_forgotten(running: 
         session.exec(delete(ObservationRow))
         session.exec(select(NodeRow)).one().stream += 1_000_000
     until(one(store, "xid-79"))
+
+
+def tokens(store: Store) -> list[bool]:
+    """Whether each token of the node is still good, oldest first."""
+    with store.read() as session:
+        rows = session.exec(select(NodeTokenRow)).all()
+    return [row.revoked_at is None for row in sorted(rows, key=lambda row: row.created_at)]
+
+
+def is_heard_again(store: Store) -> bool:
+    """True once the node was heard after this moment."""
+    since = now()
+    return bool(until(lambda: (heard := node(store).last_heard_at) and heard > since))
+
+
+def test_a_token_is_rotated_without_a_gap_and_ends_when_the_new_one_is_used(
+    running: AgentProcess, store: Store, tmp_path: Path
+) -> None:
+    new = issue_token(store, "east", "n1", now=now())
+    assert (is_heard_again(store), tokens(store)) == (True, [True, True])
+    (tmp_path / "token").write_text(new)
+    until(lambda: tokens(store) == [False, True])
+    assert is_heard_again(store)
+
+
+def test_an_agent_whose_tokens_were_all_revoked_is_heard_once_it_has_another(
+    running: AgentProcess, store: Store, tmp_path: Path
+) -> None:
+    revoke_tokens(store, "east", "n1", now=now())
+    until(lambda: "401" in running.said.read_text())
+    (tmp_path / "token").write_text(issue_token(store, "east", "n1", now=now()))
+    running.kill()  # instead of waiting out the minute between its tries
+    running.start()
+    assert is_heard_again(store)

@@ -38,7 +38,7 @@ from daytwo.notify.log import LogNotifier
 from daytwo.service.decisions import DecisionRequest, Identity, decide
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
-from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRow, RepairEventRow, RepairRow
+from daytwo.store.tables import DecisionRow, EvidenceRow, FindingRow, IntentRow, NodeRow, RepairEventRow, RepairRow
 from daytwo.temporal import Repairs, TemporalDelivery
 from workers.control import build
 
@@ -129,6 +129,14 @@ class Plane:
         with self.store.read() as session:
             mine = select(RepairEventRow).where(RepairEventRow.repair_id == repair.id)
             return list(session.exec(mine.order_by(col(RepairEventRow.number))).all())
+
+    def evidence(self, node: str) -> list[int]:
+        """The sizes of the archives that were kept for the newest repair of a node."""
+        repair = self.repair(node)
+        assert repair is not None
+        with self.store.read() as session:
+            kept = select(EvidenceRow).where(EvidenceRow.repair_id == repair.id)
+            return [row.size for row in session.exec(kept) if row.data]
 
     def node(self, name: str) -> NodeRow:
         """The row of a node."""

@@ -29,4 +29,5 @@ async def test_a_node_with_xid_79_is_repaired_and_returns(plane: Plane) -> None:
     ]
     assert plane.acts(node, "reboot") == 1
     assert not {"DRAIN", "DOWN"} & plane.scheduler_states(node)
+    assert plane.evidence(node), "what the reboot took with it was collected before"
     await plane.until(lambda: plane.node(node).state == NodeState.HEALTHY, "healthy again")
