@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import func
+from sqlalchemy import and_, func, or_
 from sqlmodel import Session, col, select
 
 from daytwo.domain.policy import Policy, Rivals
@@ -98,10 +98,14 @@ def limits_of(session: Session, cluster: str) -> Rivals:
 
 
 def _is_ours(session: Session, row: NodeRow, before: NodeFacts, act: ForeignAct) -> bool:
-    """True for what we have written: a lift since the stored answer, or an order to boot since the boot before."""
+    """True for what we have written: a lift since the stored answer, or an order to boot since the boot before.
+
+    Whoever sent it may have died before it could write that down: then it was sent before its deadline, or not at all.
+    """
     booted = act.what == "booted it"
-    since = (before.boot_time or before.at) if booted else before.at
-    mine = (IntentRow.cluster == row.cluster, IntentRow.node == row.name, col(IntentRow.sent_at) > since - CLOCKS)
+    since = ((before.boot_time or before.at) if booted else before.at) - CLOCKS
+    sent = or_(col(IntentRow.sent_at) > since, and_(col(IntentRow.sent_at).is_(None), col(IntentRow.deadline) > since))
+    mine = (IntentRow.cluster == row.cluster, IntentRow.node == row.name, sent)
     kinds = BOOTS if booted else LIFTS
     return session.exec(select(IntentRow.id).where(*mine, col(IntentRow.kind).in_(kinds))).first() is not None
 

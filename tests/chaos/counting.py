@@ -51,6 +51,8 @@ class Counts:
     audit: str = ""
     audit_verified: bool = False
     moved: list[Moved] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """What still fires and what is still open, to be looked at."""
     ended_by_themselves: dict[str, int] = field(default_factory=dict)
     """How often processes of ours ended although nobody killed them: one that starts without Temporal does."""
 
@@ -106,9 +108,15 @@ def _count_findings(counts: Counts, session: Session, printed: Sequence[Line]) -
 
 
 def _count_rows(counts: Counts, session: Session) -> None:
-    firing = select(FindingRow.id).where(FindingRow.status == FindingStatus.FIRING)
-    counts.still_firing = len(session.exec(firing).all())
-    counts.open_repairs = len(session.exec(select(RepairRow.id).where(col(RepairRow.open_key).is_not(None))).all())
+    firing = session.exec(select(FindingRow).where(FindingRow.status == FindingStatus.FIRING)).all()
+    still_open = session.exec(select(RepairRow).where(col(RepairRow.open_key).is_not(None))).all()
+    counts.still_firing, counts.open_repairs = len(firing), len(still_open)
+    counts.left += [f"still open: {row.id} {row.node} {row.state}, opened {row.opened_at}" for row in still_open]
+    counts.left += [
+        f"still firing: {row.node} {row.fault}, boot {row.boot_id}, first {row.first_seen}, last {row.last_seen}, "
+        f"received {row.last_received}, judged up to {row.judged_up_to}, observation {row.last_observation}"
+        for row in firing
+    ]
     intents = session.exec(select(IntentRow.kind, IntentRow.state, IntentRow.open_node)).all()
     counts.resets_intended = sum(kind == "power-cycle" and state == "proven" for kind, state, _ in intents)
     counts.unresolved_intents = sum(unresolved is not None for _, _, unresolved in intents)

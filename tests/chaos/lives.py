@@ -36,6 +36,8 @@ LEADS_TO: Final = {S.HELD: "held", S.NEEDS_HELP: "help"}
 LIFE_SECONDS: Final = 240.0
 """No repair takes longer, struck or not; what has not ended by then is lost."""
 LOOK_SECONDS: Final = 0.05
+PATIENCE_SECONDS: Final = 30.0
+"""After which the owner of a job that is waited for cancels it: it may have come before the node was contained."""
 ASK_SECONDS: Final = 15.0
 """After which a person who sees no effect says it again, as a new decision."""
 
@@ -251,11 +253,15 @@ class Lives:
                     await self._in_state(life, *states, ended=True, passing=within)
 
     async def _in_state(self, life: Life, *states: State, ended: bool = False, passing: tuple[State, ...] = ()) -> str:
-        """Wait until the repair is in one of these states, or has ended where that is allowed.
+        """Wait until the repair is in one of these states, or has ended where that is allowed; for jobs not for ever.
 
         Raises `Astray` where it ends otherwise, or needs help and that is not `passing`.
         """
+        began = time.time()
         while (state := self._state(life)) not in states:
+            if state in (S.WAITING, S.DRAINING) and time.time() - began > PATIENCE_SECONDS:
+                await asyncio.to_thread(self._plane.ask_world, "POST", f"/cancel/{life.node}")
+                began = time.time()
             if state is None and (over := await asyncio.to_thread(self._watch.ended, life.repairs[-1])):
                 if ended or over in states:
                     return over

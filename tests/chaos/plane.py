@@ -42,6 +42,8 @@ BOOT_SECONDS: Final = 150.0
 MANY: Final = 10_000
 DURABLE: Final = ("synchronous_commit=on",)
 """What is acknowledged must survive a server that is killed; a power cut is not tried."""
+SHORT_RUNS: Final = ("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60")
+"""So that a repair continues as new several times, and is struck as it does."""
 TEMPORAL, POSTGRES, BACKEND = "temporal", "postgres", "postgres-backend"
 
 
@@ -118,7 +120,11 @@ def parts(settings: Settings, temporal: TemporalServer) -> dict[str, Victim]:
         return Part(name, Process(module, env, log, arguments), log=log, says=says)
 
     return {
-        TEMPORAL: Part(TEMPORAL, Program(temporal.command(), env, folder / "temporal.log"), answers=temporal.is_ready),
+        TEMPORAL: Part(
+            TEMPORAL,
+            Program((*temporal.command(), *SHORT_RUNS), env, folder / "temporal.log"),
+            answers=temporal.is_ready,
+        ),
         "gateway": Part(
             "gateway",
             Process("workers.gateway", env, folder / "gateway.log"),

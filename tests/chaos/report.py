@@ -104,6 +104,7 @@ def totals(result: Result) -> list[str]:
 def problems(result: Result) -> list[str]:
     """Everything that is not 0, and each life that went astray with the kills that hit it."""
     found = [f"WRONG: {name}: {number}" for name, number in result.wrong().items() if number]
+    found += result.counts.left
     for life in result.lives:
         if life.problem or life.doubled or life.marks:
             found.append(f"{as_clock(life.began)} {life.node} {life.plan} {life.repairs}: {life.problem}")

@@ -111,6 +111,13 @@ def fleet_app(world: World) -> FastAPI:
     async def mirror(known: dict[str, int]) -> list[dict[str, Any]]:
         return [mirrored(node, known) for node in world.lab.advance().nodes.values()]
 
+    @app.post("/cancel/{name}")
+    async def cancel(name: str) -> int:
+        running = [job for job in world.lab.advance().queue.on(name) if job.state == "RUNNING"]
+        for job in running:
+            world.lab.fleet.queue.end(job, "CANCELLED")
+        return len(running)
+
     @app.get("/xids")
     async def xids() -> list[tuple[str, str, int]]:
         world.remember()
