@@ -1,4 +1,4 @@
-"""Deletes what nobody needs any more: old observations, old questions to agents, what is left of removed clusters.
+"""Deletes what nobody needs any more: old observations, questions to agents and evidence, rows of removed clusters.
 
 A loop of the controller. Batches are small, so that nobody waits for one. Repairs, decisions, acts and the audit are
 never deleted, nor what an open repair, a firing finding or the running boot of a node may still be asked for.
@@ -24,6 +24,7 @@ from daytwo.intents import Guard
 from daytwo.store.engine import Store
 from daytwo.store.tables import (
     ClusterRow,
+    EvidenceRow,
     FindingRow,
     NodeRequestRow,
     NodeRow,
@@ -93,6 +94,7 @@ class Pruning:
         for name, definition in definitions:
             keep = ClusterDefinition.model_validate(definition).policy.retention
             wanted += _of_cluster(name, keep, now)
+        wanted.append((EvidenceRow, select(EvidenceRow.id).where(col(EvidenceRow.expires_at) <= now)))
         return wanted + _of_removed_clusters([name for name, _ in definitions])
 
     def _delete(self, table: type[Any], query: Query) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from daytwo.controller.leases import LeaseLost
 from daytwo.controller.pruning import ROUND, Pruning
 from daytwo.store import audit
 from daytwo.store.engine import Store
-from daytwo.store.tables import NodeRequestRow, NodeTransitionRow, ObservationRow
+from daytwo.store.tables import EvidenceRow, NodeRequestRow, NodeTransitionRow, ObservationRow
 from tests.builders import NOW
 from tests.rows import a_cluster, a_finding_row, a_node, a_repair, keep
 
@@ -125,3 +125,9 @@ async def test_a_controller_that_has_lost_its_lease_deletes_nothing(fleet: Store
         await Pruning(fleet, lost, lambda: NOW).step()
     with fleet.read() as session:
         assert len(session.exec(select(ObservationRow)).all()) == 2
+
+
+@pytest.mark.parametrize(("ends", "stay"), [(NOW, 0), (NOW + timedelta(seconds=1), 1)])
+async def test_evidence_goes_when_its_time_is_over(fleet: Store, ends: datetime, stay: int) -> None:
+    kept = EvidenceRow(id="e1", repair_id="r-1", cluster="gone", node="gpu-07", at=OLD, expires_at=ends, data=b"tar")
+    assert await left(fleet, kept, table=EvidenceRow) == stay
