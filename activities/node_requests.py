@@ -23,7 +23,7 @@ from daytwo.domain.proposal import BOOTS
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.verification import Evidence, Verification, judge, plan
 from daytwo.store.situations import node_row
-from daytwo.store.tables import CheckResultRow, CheckRunRow, FindingRow, NodeRequestRow, NodeRow
+from daytwo.store.tables import CheckResultRow, CheckRunRow, NodeRequestRow, NodeRow, ObservationRow
 
 POLL_SECONDS: Final = 1.0
 
@@ -190,10 +190,19 @@ def _write_run(session: Session, arg: StepInput, judged: Verification, world: Wo
         untested=judged.untested,
         summary=judged.summary,
         run_id=run_id,
-        up_to=_last_observation(session, arg),
+        up_to=judged_up_to(session, arg),
     )
 
 
-def _last_observation(session: Session, arg: StepInput) -> int:
-    mine = (FindingRow.cluster == arg.ref.cluster, FindingRow.node == arg.ref.node)
-    return max(session.exec(select(FindingRow.last_observation).where(*mine)).all(), default=0)
+def judged_up_to(session: Session, arg: StepInput) -> int:
+    """The last observation from before the agent was asked: nobody has looked at what came later."""
+    answered = (
+        col(NodeRequestRow.id).startswith(f"{arg.ref.repair_id}/{arg.stage}/", autoescape=True),
+        NodeRequestRow.state == mailbox.DONE,
+        NodeRequestRow.error != OVERTAKEN,
+    )
+    asked_at = session.exec(select(func.min(NodeRequestRow.offered_at)).where(*answered)).one()
+    mine = [ObservationRow.cluster == arg.ref.cluster, ObservationRow.node == arg.ref.node]
+    if asked_at is not None:
+        mine.append(ObservationRow.received_at <= asked_at)
+    return session.exec(select(func.max(ObservationRow.id)).where(*mine)).one() or 0

@@ -12,13 +12,25 @@ from typing import Any, Final, NamedTuple
 from sqlmodel import Session, col, select, update
 
 from daytwo.domain import exchange as x
+from daytwo.domain.cases import entry_of
 from daytwo.domain.interruptions import Interruption
-from daytwo.domain.policy import Budget
+from daytwo.domain.policy import Budget, Policy
 from daytwo.domain.proposal import Proposal
+from daytwo.domain.repair_states import Event
 from daytwo.domain.seams import ActKind
-from daytwo.domain.vocabulary import FindingStatus, NodeRole, State
+from daytwo.domain.vocabulary import Clears, FindingStatus, NodeRole, State
+from daytwo.faults.catalogue import catalogue
 from daytwo.store import audit, locks
-from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRequestRow, NodeRow, RepairEventRow, RepairRow
+from daytwo.store.tables import (
+    ClusterRow,
+    DecisionRow,
+    FindingRow,
+    IntentRow,
+    NodeRequestRow,
+    NodeRow,
+    RepairEventRow,
+    RepairRow,
+)
 
 OPENING = "opening"
 LONGEST_WAIT = 500
@@ -114,12 +126,25 @@ def close(session: Session, closing: x.CloseInput) -> None:
     row = session.get_one(RepairRow, ref.repair_id)
     row.open_key, row.right_taken_at, row.closed_at = None, None, at
     row.outcome = closing.event.text
-    row.snooze_until = at + timedelta(seconds=closing.snooze_seconds) if closing.snooze_seconds else None
+    row.snooze_until = at + timedelta(seconds=snoozed) if (snoozed := _snoozed(session, closing)) else None
     session.add(row)
-    if closing.judged_up_to:
+    # A note is no test: what earlier tests have found stands.
+    if closing.judged_up_to and closing.event.event is not Event.NOTED:
         # `record` has touched the node, and intake folds findings under its lock: none is folded meanwhile.
         clear_findings(session, ref, closing.judged_up_to, at)
     _void_what_is_open(session, ref, closing.event.to_state, at)
+
+
+def _snoozed(session: Session, closing: x.CloseInput) -> float | None:
+    """A dismissal carries a snooze, the policy's where nobody named one: else its node is contained again at once."""
+    if closing.event.to_state is not State.DISMISSED or closing.snooze_seconds is not None:
+        return closing.snooze_seconds
+    return _policy(session, closing.event.ref.cluster).timing.snooze_seconds
+
+
+def _policy(session: Session, cluster: str) -> Policy:
+    row = session.get(ClusterRow, cluster)
+    return Policy.model_validate(row.definition.get("policy", {})) if row else Policy()
 
 
 def clear_findings(session: Session, ref: x.RepairRef, up_to: int, at: datetime) -> None:
@@ -130,9 +155,24 @@ def clear_findings(session: Session, ref: x.RepairRef, up_to: int, at: datetime)
         col(FindingRow.last_observation) <= up_to,
     )
     firing = (*mine, col(FindingRow.status) == FindingStatus.FIRING)
+    judged = _judged(session, ref, set(session.exec(select(FindingRow.fault).where(*firing))))
     cleared = {"status": FindingStatus.CLEARED, "cleared_at": at, "cleared_by": ref.repair_id, "judged_up_to": up_to}
-    session.exec(update(FindingRow).where(*firing).values(cleared))
-    session.exec(update(FindingRow).where(*mine).values(judged_up_to=up_to, turns=[], quiet_since=None))
+    session.exec(update(FindingRow).where(*firing, col(FindingRow.fault).in_(judged)).values(cleared))
+    settled = (*mine, col(FindingRow.status) == FindingStatus.CLEARED)
+    session.exec(update(FindingRow).where(*settled).values(judged_up_to=up_to, turns=[], quiet_since=None))
+
+
+def _judged(session: Session, ref: x.RepairRef, firing: set[str]) -> set[str]:
+    """Of what fires, what a repair has dealt with: its own faults, and those that no reading clears.
+
+    The others stay until they are read to be gone: no test has looked at them, and an agent tells of each but once.
+    """
+    repair = session.get(RepairRow, ref.repair_id)
+    if repair is None or repair.proposal is None:
+        return firing
+    policy, about = _policy(session, ref.cluster), {repair.proposal["fault"], *repair.proposal.get("faults", ())}
+    by_reading = {f for f in firing if policy.rule_for(entry_of(catalogue(), f)).clears is Clears.READING}
+    return (firing - by_reading) | (firing & about)
 
 
 def _void_what_is_open(session: Session, ref: x.RepairRef, state: State, at: datetime) -> None:
@@ -181,8 +221,9 @@ def touch(session: Session, cluster: str, node: str) -> None:
 def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime) -> str:
     """Take the permission to have one more node out. Returns why not, or nothing when it is taken.
 
-    Nodes of *others* are counted that are out for any reason, so that at least one may always be repaired. One at a
-    time counts in a cluster.
+    Nodes of *others* are counted that are out for any reason, so that at least one may always be repaired; those that
+    only wait for their right behind this one are not, or each would wait for the other. One at a time counts in a
+    cluster.
     """
     locks.hold(session, locks.Lock.RIGHTS, ref.cluster)
     row = session.get_one(RepairRow, ref.repair_id, with_for_update=True)
@@ -191,14 +232,16 @@ def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime
     this = session.get_one(NodeRow, (ref.cluster, ref.node))
     peers = peers_in(session, ref.cluster, this.pool)
     acting = _acting_nodes(session, ref.cluster)
-    out = {n.name for n in peers if n.name != ref.node and (n.name in acting or n.is_out)}
+    aside = _waiting_behind(session, ref) | {ref.node}
+    out = {n.name for n in peers if n.name not in aside and (n.name in acting or n.is_out)}
     allowed = max(1, min(int(len(peers) * budget.acting_share), budget.acting_nodes))
     if len(out) >= allowed:
         return f"pool {this.pool}: {len(out)} of {allowed} allowed nodes are out ({', '.join(sorted(out)[:5])})"
     if short := _quorum(session, this):
         return short
+    theirs = _domains_of(session, ref.cluster, acting - {ref.node})
     for domain in this.domains:
-        beside = sorted(n.name for n in peers if domain in n.domains and n.name in acting - {ref.node})
+        beside = sorted(name for name, domains in theirs.items() if domain in domains)
         if len(beside) >= budget.acting_per_domain:
             return f"{domain}: {beside[0]} is being repaired; {budget.acting_per_domain} at a time"
     row.right_taken_at = now
@@ -210,7 +253,9 @@ def _quorum(session: Session, this: NodeRow) -> str:
     """Why a node that others depend on may not go now: of three or more a majority stays, of two the other one."""
     if this.role == NodeRole.WORKER:
         return ""
-    alike = select(NodeRow).where(NodeRow.cluster == this.cluster, NodeRow.role == this.role)
+    alike = select(NodeRow).where(
+        NodeRow.cluster == this.cluster, NodeRow.role == this.role, col(NodeRow.left_at).is_(None)
+    )
     rows = session.exec(alike).all()
     out = [row.name for row in rows if row.name != this.name and _is_out(row.facts, row.facts_at)]
     if len(out) < max(1, (len(rows) - 1) // 2):
@@ -248,7 +293,8 @@ class Peer(NamedTuple):
 def peers_in(session: Session, cluster: str, pool: str) -> list[Peer]:
     """The nodes of a pool: columns, not rows, for a look at one node asks for all ten thousand beside it."""
     columns = select(NodeRow.name, NodeRow.domains, NodeRow.facts, NodeRow.facts_at)
-    found = session.exec(columns.where(NodeRow.cluster == cluster, NodeRow.pool == pool)).all()
+    here = (NodeRow.cluster == cluster, NodeRow.pool == pool, col(NodeRow.left_at).is_(None))
+    found = session.exec(columns.where(*here)).all()
     return [Peer(name, domains, _is_out(facts, facts_at)) for name, domains, facts, facts_at in found]
 
 
@@ -256,6 +302,24 @@ def _is_out(facts: Mapping[str, Any] | None, facts_at: datetime | None) -> bool:
     if facts is None:
         return facts_at is not None
     return not facts["responding"] or not OUT.isdisjoint(facts["states"])
+
+
+def _waiting_behind(session: Session, ref: x.RepairRef) -> set[str]:
+    """Nodes that are out because their repair waits for its right, and was opened later than this one."""
+    behind = (
+        RepairRow.cluster == ref.cluster,
+        RepairRow.state == State.WAITING,
+        col(RepairRow.open_key).is_not(None),
+        col(RepairRow.right_taken_at).is_(None),
+        col(RepairRow.id) > ref.repair_id,
+    )
+    return set(session.exec(select(RepairRow.node).where(*behind)).all())
+
+
+def _domains_of(session: Session, cluster: str, nodes: set[str]) -> dict[str, list[str]]:
+    """A rack may hold nodes of several pools."""
+    found = select(NodeRow.name, NodeRow.domains).where(NodeRow.cluster == cluster, col(NodeRow.name).in_(nodes))
+    return {name: list(domains) for name, domains in session.exec(found)}
 
 
 def _acting_nodes(session: Session, cluster: str) -> set[str]:

@@ -356,6 +356,12 @@ class Timing(Frozen):
         default=180,
         description="Silence of an agent that makes its node unknown: three missed pulses. Source: operations, rule 9.",
     )
+    snooze_seconds: Seconds = Field(
+        default=8 * 3600,
+        description="How long a dismissed fault does not ask again where whoever dismissed it did not say. 8 h, a "
+        "shift: without it the node would be proposed and contained anew at once. Source: operations, rule 7, "
+        "judgement.",
+    )
     driver_settle_seconds: Seconds = Field(
         default=600,
         description="A fault of a GPU or of software that began this soon before or after the driver was changed waits "

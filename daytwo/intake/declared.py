@@ -12,7 +12,7 @@ from daytwo.domain.errors import BadInput
 from daytwo.domain.load_definition import expand_nodes
 from daytwo.store import locks
 from daytwo.store.engine import Store
-from daytwo.store.tables import ClusterRow, NodeRow
+from daytwo.store.tables import ClusterRow, NodeRow, RepairRow
 
 
 def declare(store: Store, definition: ClusterDefinition, *, now: datetime) -> ClusterRow:
@@ -25,8 +25,9 @@ def declare_in(session: Session, definition: ClusterDefinition, *, now: datetime
     """The same, in the caller's write transaction.
 
     A changed policy counts `policy_revision` up and makes every node due. A node that is no longer declared keeps its
-    row and its history. Raises `BadInput` for a node that another cluster has, because a node's name must say which
-    node it is, and for another kind than the cluster has: what its open repairs were told would no longer hold.
+    row and its history, and nothing more is done to it. Raises `BadInput` for a node that another cluster has, because
+    a node's name must say which node it is, and for another kind than the cluster has: what its open repairs were told
+    would no longer hold.
     """
     groups = {name: group for group in definition.groups for name in expand_nodes(group.nodes)}
     locks.hold(session, locks.Lock.DECLARATIONS)
@@ -39,10 +40,16 @@ def declare_in(session: Session, definition: ClusterDefinition, *, now: datetime
 
 def _refuse_others(session: Session, cluster: str, names: dict[str, NodeGroup]) -> None:
     for row in session.exec(select(NodeRow).where(NodeRow.cluster != cluster)):
-        if row.name in names:
+        if row.name not in names:
+            continue
+        if row.left_at is None:
             raise BadInput(
                 f"groups: found node {row.name!r}, which cluster {row.cluster!r} has; allowed is a name of its own"
             )
+        if repair := session.exec(
+            select(RepairRow.id).where(RepairRow.open_key == f"{row.cluster}/{row.name}")
+        ).first():
+            raise BadInput(f"groups: found node {row.name!r}, whose repair {repair} is open in cluster {row.cluster!r}")
 
 
 def _keep_cluster(session: Session, definition: ClusterDefinition, now: datetime) -> tuple[ClusterRow, bool]:
@@ -68,7 +75,9 @@ def _keep_nodes(session: Session, cluster: str, groups: dict[str, NodeGroup], no
     for name, group in groups.items():
         row = known.pop(name, None) or NodeRow(cluster=cluster, name=name, state_since=now, due=1)
         row.role, row.pool, row.domains = group.role, group.pool, list(group.domains)
-        row.expected_gpus = group.gpus
+        row.expected_gpus, row.left_at = group.gpus, None
         session.add(row)
         yield row
-    yield from known.values()
+    for row in known.values():
+        row.left_at = row.left_at or now
+        yield row

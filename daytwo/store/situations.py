@@ -121,8 +121,14 @@ def situation_of(
         policy_revision=policy_revision,
         survives_reboot=around.survives_reboot.get(node.name, {}),
         able=able,
-        held=f"held by {node.held_by}: {node.held_reason}" if node.held_by else "",
+        held=_held(node),
     )
+
+
+def _held(node: NodeRow) -> str:
+    if node.left_at is not None:
+        return f"left out of the definition of {node.cluster} since {node.left_at:%Y-%m-%d %H:%MZ}"
+    return f"held by {node.held_by}: {node.held_reason}" if node.held_by else ""
 
 
 def load_pools(session: Session, cluster: str, pools: Iterable[str] | None = None) -> Pools:
@@ -153,7 +159,8 @@ def load_trouble(session: Session, definition: ClusterDefinition, now: datetime)
     by_node: dict[str, list[Finding]] = defaultdict(list)
     for node, fault, since in session.exec(columns.where(*firing)):
         by_node[node].append(_began(definition.name, node, fault, since))
-    members = select(NodeRow.name, NodeRow.domains, NodeRow.pool).where(NodeRow.cluster == definition.name)
+    here = (NodeRow.cluster == definition.name, col(NodeRow.left_at).is_(None))
+    members = select(NodeRow.name, NodeRow.domains, NodeRow.pool).where(*here)
     if len(by_node) <= MOST_NAMED:
         members = members.where(col(NodeRow.name).in_(by_node))
     domains = {name: domains_of(within, pool) for name, within, pool in session.exec(members) if name in by_node}

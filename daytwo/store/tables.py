@@ -66,7 +66,10 @@ class ClusterRow(SQLModel, table=True):
 
 
 class NodeRow(SQLModel, table=True):
-    """A node: what it should be, what was last heard of it, and whether it is due for a look (`due > judged`)."""
+    """A node: what it should be, what was last heard of it, and whether it is due for a look (`due > judged`).
+
+    `left_at` is when its cluster's definition ceased to name it: from then on it is history, and nothing is done to it.
+    """
 
     __tablename__ = "nodes"
     cluster: str = Field(primary_key=True)
@@ -97,6 +100,7 @@ class NodeRow(SQLModel, table=True):
     held_by: str | None = None
     held_reason: str = ""
     held_at: datetime | None = _at(nullable=True)
+    left_at: datetime | None = _at(nullable=True)
 
 
 class NodeTransitionRow(SQLModel, table=True):

@@ -21,6 +21,7 @@ def find_node(session: Session, name: str) -> NodeRow:
     rows = session.exec(found.where(NodeRow.cluster == cluster) if cluster else found).all()
     if not rows:
         raise NotFound(f"there is no node {name!r}")
+    rows = [row for row in rows if row.left_at is None] or rows
     if len(rows) > 1:
         raise BadInput(f"node: found {name!r}, which is in several clusters; allowed {', '.join(map(node_key, rows))}")
     return rows[0]

@@ -78,12 +78,14 @@ def upgrade() -> None:
         batch_op.add_column(sa.Column("stepped_at", sa.DateTime(timezone=True), nullable=True))
 
     with op.batch_alter_table("nodes", schema=None) as batch_op:
+        batch_op.add_column(sa.Column("left_at", sa.DateTime(timezone=True), nullable=True))
         batch_op.add_column(sa.Column("kernel_log", sa.String(), nullable=True))
 
 
 def downgrade() -> None:
     """Remove it again."""
     with op.batch_alter_table("nodes", schema=None) as batch_op:
+        batch_op.drop_column("left_at")
         batch_op.drop_column("kernel_log")
 
     with op.batch_alter_table("leases", schema=None) as batch_op:
