@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from sqlalchemy import ColumnElement
+from sqlalchemy import ColumnElement, and_, or_
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
@@ -23,12 +23,13 @@ from daytwo.domain.errors import Failed, Foreign, NotYet, Unclear
 from daytwo.domain.ids import containment_id, incident_of
 from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Program, Send, Target
 from daytwo.domain.triage import LEAVES_MARKS
-from daytwo.domain.vocabulary import DecisionKind
+from daytwo.domain.vocabulary import DecisionKind, DecisionStatus, State
+from daytwo.repairs import OPENING
 from daytwo.sending import Sender, Sent
 from daytwo.settings import seconds
 from daytwo.store import audit, locks, restored
 from daytwo.store.engine import Store
-from daytwo.store.tables import DecisionRow, FreezeRow, IncidentRow, IntentRow, RepairRow
+from daytwo.store.tables import DecisionRow, FreezeRow, IncidentRow, IntentRow, NodeRow, RepairRow
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +40,11 @@ MAX_TRIES: Final = 3
 LOOK_AGAIN_SECONDS: Final = 1.0
 BRINGS_BACK: Final = frozenset({ActKind.UNDRAIN, ActKind.UNRESERVE})
 """Acts that no freeze stops: nothing may keep a repaired node from coming back."""
-OF_INCIDENTS: Final = frozenset({ActKind.RESERVE, ActKind.DRAIN}) | BRINGS_BACK
+KEEPS_OFF: Final = frozenset({ActKind.RESERVE, ActKind.DRAIN})
+OF_INCIDENTS: Final = KEEPS_OFF | BRINGS_BACK
 """What an incident may do to a node: keep new work off, and let it on again."""
 STOPS: Final = (DecisionKind.DISMISS.value, DecisionKind.HOLD.value)
+GIVEN_UP: Final = "given-up"
 
 Guard = Callable[[Session], None]
 
@@ -84,7 +87,10 @@ class Ledger:
             return
         if row.repair_id != act.mark.repair_id:
             raise NotYet(f"{act.node}: an act of repair {row.repair_id} is not resolved yet", LOOK_AGAIN_SECONDS)
-        await self._go_on(row, guard)
+        if row.state == "intended" and _is_overtaken(ActKind(row.kind), act.kind):
+            await asyncio.to_thread(self._fail, row, GIVEN_UP, f"not sent: {act.kind} came instead")
+        else:
+            await self._go_on(row, guard)
 
     def _in_the_way(self, act: Act) -> IntentRow | None:
         with self._store.read() as session:
@@ -234,12 +240,24 @@ class Ledger:
     def give_up(self, repair_id: str, why: str) -> None:
         """Close what is unresolved of a repair that goes to a person, so that the person's act is not locked out."""
         with self._store.write() as session:
-            unresolved = (col(IntentRow.repair_id) == repair_id, col(IntentRow.open_node).is_not(None))
-            session.exec(
-                update(IntentRow)
-                .where(*unresolved)
-                .values(state="failed", open_node=None, proof_type="given-up", error=why[:500])
-            )
+            give_up_in(session, repair_id, why)
+
+
+def give_up_in(session: Session, repair_id: str, why: str) -> None:
+    """The same, in the caller's write transaction."""
+    unresolved = (col(IntentRow.repair_id) == repair_id, col(IntentRow.open_node).is_not(None))
+    values = {"state": "failed", "open_node": None, "proof_type": GIVEN_UP, "error": why[:500]}
+    session.exec(update(IntentRow).where(*unresolved).values(values))
+
+
+def _is_overtaken(before: ActKind, now: ActKind) -> bool:
+    """True if who now wants something else of the node must not send what was intended before: nobody wants it now.
+
+    Marks that keep work off do no harm to an act that comes next, and are written first.
+    """
+    if before in KEEPS_OFF:
+        return now in BRINGS_BACK
+    return before is not now and not (before in BRINGS_BACK and now in BRINGS_BACK)
 
 
 def _new_row(key: str, driver: str, act: Act, now: datetime) -> IntentRow:
@@ -280,31 +298,59 @@ def _stop(session: Session, act: Act) -> str:
     locks.hold(session, locks.Lock.FREEZES, shared=True)
     if restored.unsettled(session):
         return f"{act.node}: {restored.UNSETTLED}"
-    if not _is_backed(session, act):
+    repair = session.get(RepairRow, act.mark.repair_id, with_for_update=True)
+    if not (_is_open(act, repair) if repair else _is_of_incident(session, act)):
         return f"{act.node}: {act.mark.repair_id} is not open"
+    if repair is not None and not _is_timely(act, repair):
+        return f"{act.node}: {act.mark.repair_id} is {repair.state}, which {act.kind} is not for"
     if act.kind in BRINGS_BACK:
         return ""
+    return _left(session, act) or _frozen(session, act) or _stopped(session, act, repair)
+
+
+def _left(session: Session, act: Act) -> str:
+    node = session.get(NodeRow, (act.cluster, act.node))
+    gone = node is not None and node.left_at is not None
+    return f"{act.node} is no longer in the definition of {act.cluster}" if gone else ""
+
+
+def _frozen(session: Session, act: Act) -> str:
     scopes = ("*", act.cluster, f"{act.cluster}/{act.node}")
-    freeze = session.exec(
-        select(FreezeRow).where(col(FreezeRow.scope).in_(scopes), col(FreezeRow.thawed_at).is_(None))
-    ).first()
-    if freeze:
-        return f"frozen by {freeze.actor}: {freeze.reason}"
-    pending = (
-        DecisionRow.repair_id == act.mark.repair_id,
-        DecisionRow.status == "pending",
-        col(DecisionRow.kind).in_(STOPS),
+    standing = (col(FreezeRow.scope).in_(scopes), col(FreezeRow.thawed_at).is_(None))
+    freeze = session.exec(select(FreezeRow).where(*standing)).first()
+    return f"frozen by {freeze.actor}: {freeze.reason}" if freeze else ""
+
+
+def _stopped(session: Session, act: Act, repair: RepairRow | None) -> str:
+    """A stop that has not been delivered yet, or a dismissal whose repair is about to end."""
+    taken_back = and_(
+        col(DecisionRow.kind) == DecisionKind.DISMISS,
+        col(DecisionRow.status) == DecisionStatus.ACCEPTED,
+        col(DecisionRow.revision) == (repair.revision if repair else -1),
     )
-    stop = session.exec(select(DecisionRow).where(*pending)).first()
+    pending = and_(col(DecisionRow.kind).in_(STOPS), col(DecisionRow.status) == DecisionStatus.PENDING)
+    its = (DecisionRow.repair_id == act.mark.repair_id, or_(pending, taken_back))
+    stop = session.exec(select(DecisionRow).where(*its)).first()
     return f"{stop.kind} by {stop.actor} is being delivered" if stop else ""
 
 
-def _is_backed(session: Session, act: Act) -> bool:
-    """Whether an open repair or incident stands behind an act. The marks of one that is over may only be lifted."""
-    repair = session.get(RepairRow, act.mark.repair_id, with_for_update=True)
-    if repair is not None:
-        orphaned = act.kind in BRINGS_BACK and repair.state not in LEAVES_MARKS
-        return repair.open_key is not None or orphaned
+def _is_open(act: Act, repair: RepairRow) -> bool:
+    """Whether the repair stands behind the act. The marks of one that is over may only be lifted."""
+    orphaned = act.kind in BRINGS_BACK and repair.state not in LEAVES_MARKS
+    return repair.open_key is not None or orphaned
+
+
+def _is_timely(act: Act, repair: RepairRow) -> bool:
+    """Whether the repair is where this act belongs: a worker that wakes late must not act for a state that is over."""
+    if repair.open_key is None or repair.state == OPENING or act.kind in KEEPS_OFF:
+        return True
+    if act.kind in BRINGS_BACK:
+        return repair.state == State.REJOINING or not repair.disturbed
+    return repair.state == (State.DRAINING if act.kind is ActKind.REQUEUE else State.ACTING)
+
+
+def _is_of_incident(session: Session, act: Act) -> bool:
+    """Whether an incident stands behind the act. The marks of one that is over may only be lifted."""
     incident = session.get(IncidentRow, incident_of(act.mark.repair_id), with_for_update=True)
     if incident is None or incident.cluster != act.cluster or act.kind not in OF_INCIDENTS:
         return False
