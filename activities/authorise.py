@@ -14,13 +14,12 @@ from activities.two_persons import action_of, backing
 from activities.world import World
 from daytwo import repairs
 from daytwo.adapters import Cluster
-from daytwo.domain.errors import NotFound
 from daytwo.domain.exchange import AuthoriseInput, Claim, ClaimWritten, Verdict, WriteClaimInput
 from daytwo.domain.repair_states import EVENT_OF, after
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus, Moment, State
 from daytwo.service.rights import NotAllowed, may
 from daytwo.store import audit
-from daytwo.store.tables import DecisionRow, FreezeRow, RepairRow
+from daytwo.store.tables import DecisionRow, FreezeRow, NodeRow, RepairRow
 
 TWO_STEPS = frozenset({DecisionKind.APPROVE, DecisionKind.RETRY})
 """Decisions that first lead to `approved` and are judged there, by the rules as they are then."""
@@ -57,19 +56,23 @@ def _judge_and_write(session: Session, arg: AuthoriseInput, cluster: Cluster, no
     session.get(RepairRow, arg.ref.repair_id, with_for_update=True)
     row = session.get(DecisionRow, arg.decision_id, with_for_update=True)
     if row is None:
-        raise NotFound(f"decision: found {arg.decision_id!r}, which is not in the store")
+        # Whoever reaches Temporal can send any word: it must not end the repair.
+        return Verdict(status="void", kind=DecisionKind.HOLD, actor="nobody", why=_unknown(arg))
     valid = {"valid_seconds": cluster.definition.policy.approval.valid_seconds}
     verdict = _judge(session, arg, row, cluster, now=now).model_copy(update=valid)
-    if verdict.status not in ("received", "wait"):
+    if verdict.status not in ("received", "wait") and row.repair_id == arg.ref.repair_id:
         _end(session, row, verdict, now)
     return verdict
+
+
+def _unknown(arg: AuthoriseInput) -> str:
+    return f"decision: found {arg.decision_id[:80]!r}, which is not in the store"
 
 
 def _judge(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Cluster, *, now: datetime) -> Verdict:
     answer = _Answer(row)
     if row.status != DecisionStatus.PENDING:
-        # A retry of this activity after its answer was written: the same answer again.
-        return answer.say(row.status, row.status_reason)
+        return _again(arg, row, answer)
     if problem := _stale(arg, row):
         return answer.say("void", problem)
     if row.id != arg.deciding and answer.kind in TWO_STEPS:
@@ -82,6 +85,14 @@ def _judge(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Clu
     if row.id == arg.deciding and (stop := _frozen(session, arg)):
         return answer.say("wait", stop)
     return answer.say("accepted", f"approved by {', '.join(others.beside)} before" if others.beside else "")
+
+
+def _again(arg: AuthoriseInput, row: DecisionRow, answer: _Answer) -> Verdict:
+    """A retry of this activity after its answer was written gets the same answer. What is sent once more gets none."""
+    used = row.id != arg.deciding and answer.kind in TWO_STEPS
+    if used or (row.repair_id, row.revision) != (arg.ref.repair_id, arg.revision):
+        return answer.say("void", f"it has ended already: {row.status}")
+    return answer.say(row.status, row.status_reason)
 
 
 class _Answer:
@@ -124,7 +135,9 @@ def _forbidden(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster:
     if kind is DecisionKind.DISMISS and (arg.interrupted or repairs.has_requeued(session, arg.ref.repair_id)):
         return "work was interrupted already: it cannot be taken back; hold it, or let it end"
     action = action_of(row, arg.proposed_action)
-    if kind in TWO_STEPS and (problem := _impossible(action, row, cluster)):
+    if kind in TWO_STEPS and (
+        problem := _impossible(action, row, cluster) or _untested(action, arg) or _left(session, arg)
+    ):
         return problem
     if kind in TWO_STEPS and (problem := own_branch(session, arg.ref.node, action)):
         return problem
@@ -156,6 +169,21 @@ def _impossible(action: Action | None, row: DecisionRow, cluster: Cluster) -> st
     if action in able:
         return ""
     return f"no hardware driver of {cluster.definition.name} can {action}; it can {', '.join(sorted(able))} (--action)"
+
+
+def _untested(action: Action | None, arg: AuthoriseInput) -> str:
+    """A note ends a repair: after something was done to a node it comes back by its tests alone."""
+    if action is None or not action.touches_nothing or not arg.disturbed:
+        return ""
+    return (
+        f"something was done to the node, so {action} cannot end this; approve --action verify, or dismiss it to decide"
+    )
+
+
+def _left(session: Session, arg: AuthoriseInput) -> str:
+    node = session.get(NodeRow, (arg.ref.cluster, arg.ref.node))
+    gone = node is not None and node.left_at is not None
+    return f"{arg.ref.node} is no longer in the definition of {arg.ref.cluster}: nothing is done to it" if gone else ""
 
 
 def _frozen(session: Session, arg: AuthoriseInput) -> str:

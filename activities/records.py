@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime, timedelta
 
 from sqlmodel import Session
@@ -17,6 +16,7 @@ from daytwo.domain.message import as_text, clean, summary_line
 from daytwo.domain.proposal import BOOTS
 from daytwo.domain.reminding import groups_told, seconds_until_next
 from daytwo.domain.vocabulary import Action, Mode, Severity, State
+from daytwo.intents import give_up_in
 from daytwo.store import audit
 from daytwo.store.tables import DecisionRow
 
@@ -42,9 +42,7 @@ class RecordActivities:
     @implements(do.RECORD)
     async def record_event(self, arg: RecordInput) -> Done:
         """Write an accepted event and the state after it; what is unresolved is given up when a person is asked."""
-        if arg.to_state is State.NEEDS_HELP:
-            await asyncio.to_thread(self.world.ledger.give_up, arg.ref.repair_id, arg.attention)
-        await self.world.write(lambda s: repairs.record(s, arg))
+        await self.world.write(lambda s: _record(s, arg))
         return Done(at=self.world.now())
 
     @implements(do.CLOSE)
@@ -91,6 +89,12 @@ class RecordActivities:
         waits = await self.world.waiting(arg.ref)
         head = f"Reminder {arg.reminder}: {waits or 'nobody has answered'}."
         return f"reminder {arg.reminder}: {subject}", f"{clean(head)}\n{text}", urgent
+
+
+def _record(session: Session, arg: RecordInput) -> None:
+    """A late try of what is recorded already gives nothing up: an act may be under way that came after it."""
+    if repairs.record(session, arg) and arg.to_state is State.NEEDS_HELP:
+        give_up_in(session, arg.ref.repair_id, arg.attention)
 
 
 def _notice(arg: AnnounceInput) -> tuple[object, ...]:

@@ -200,5 +200,5 @@ def _takes_work(facts: NodeFacts, ref: RepairRef) -> None:
 
 
 def _was_heard(node: NodeRow, now: datetime) -> None:
-    if node.last_heard_at is None or (now - node.last_heard_at).total_seconds() > HEARD_WITHIN_SECONDS:
+    if node.last_heard_at is None or abs((now - node.last_heard_at).total_seconds()) > HEARD_WITHIN_SECONDS:
         raise NotYet(f"{node.name}: its agent has not been heard", POLL_SECONDS)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 from sqlmodel import Session, col, select
 
-from daytwo.domain.policy import Policy
+from daytwo.domain.policy import Person, Policy
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus
 from daytwo.service.rights import Allowed, find_person, may
 from daytwo.store.tables import DecisionRow, RepairRow
@@ -45,7 +45,7 @@ def backing(session: Session, row: DecisionRow, policy: Policy, proposed: Action
     if action is None or action not in policy.approval.two_person:
         return Backing()
     who = find_person(policy, row.actor)
-    if row.channel == Channel.POLICY or not row.verified or who is None:
+    if row.channel == Channel.POLICY or not row.verified or not _is_somebody(who, policy):
         return Backing(refused=f"{action} needs two persons, and {row.actor} is nobody whose identity is proven")
     if who.name == _asker(session, row.repair_id, policy):
         return Backing(refused=f"{who.name} asked for this repair: {action} needs two others to approve it")
@@ -84,8 +84,14 @@ def _rows(session: Session, repair_id: str, revision: int, since: datetime) -> S
 def _names(rows: Sequence[DecisionRow], policy: Policy, action: Action, proposed: Action | None) -> tuple[str, ...]:
     """The persons behind these rows who may still approve this very action."""
     same = [row for row in rows if action_of(row, proposed) is action]
-    found = [may(policy, row.actor, action, verified=row.verified) for row in same]
+    theirs = [row for row in same if _is_somebody(find_person(policy, row.actor), policy)]
+    found = [may(policy, row.actor, action, verified=row.verified) for row in theirs]
     return tuple(dict.fromkeys(each.who for each in found if isinstance(each, Allowed)))
+
+
+def _is_somebody(who: Person | None, policy: Policy) -> TypeGuard[Person]:
+    """False for root as such: whoever has approved as himself can be root as well."""
+    return who is not None and who in policy.approval.people
 
 
 def _asker(session: Session, repair_id: str, policy: Policy) -> str | None:
