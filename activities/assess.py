@@ -184,9 +184,11 @@ def settle_seconds(situation: Situation, timing: Timing, now: datetime) -> float
     firing = [f for f in situation.findings if f.status is FindingStatus.FIRING]
     if not firing:
         return 0.0
-    quiet = timing.settle_seconds - (now - max(f.last_seen for f in firing)).total_seconds()
-    at_most = timing.settle_at_most_seconds - (now - min(f.first_seen for f in firing)).total_seconds()
-    return max(0.0, min(quiet, at_most))
+    last, first = max(f.last_seen for f in firing), min(f.first_seen for f in firing)
+    if first > now:  # the clock was put back: how long ago that is cannot be told
+        return 0.0
+    quiet = timing.settle_seconds - (now - last).total_seconds()
+    return max(0.0, min(quiet, timing.settle_at_most_seconds - (now - first).total_seconds()))
 
 
 def _proposal(arg: AssessInput, seen: Seen, verdict: Propose, now: datetime) -> Proposal:

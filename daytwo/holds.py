@@ -35,13 +35,15 @@ def release_repair(
     ours = col(DecisionRow.request_id).startswith(prefix)
     pending = update(DecisionRow).where(ours, col(DecisionRow.status) == DecisionStatus.PENDING)
     session.exec(pending.values(status=DecisionStatus.VOID, status_reason="the node was released", ended_at=now))
-    holds = select(DecisionRow).where(
+    # A hold that was accepted may not be written on the repair yet.
+    words = select(DecisionRow).where(
         DecisionRow.repair_id == repair.id,
-        DecisionRow.kind == DecisionKind.HOLD,
+        col(DecisionRow.kind).in_((DecisionKind.HOLD, DecisionKind.RELEASE)),
         DecisionRow.status == DecisionStatus.ACCEPTED,
     )
-    last = session.exec(holds.order_by(col(DecisionRow.ended_at).desc())).first()
-    if repair.state != State.HELD or last is None or not last.request_id.startswith(prefix):
+    last = session.exec(words.order_by(col(DecisionRow.ended_at).desc())).first()
+    can_be_held = repair.state == State.HELD or repair.state in HELD_FROM
+    if not can_be_held or last is None or last.kind != DecisionKind.HOLD or not last.request_id.startswith(prefix):
         return None
     return _decide(session, repair, DecisionKind.RELEASE, f"{prefix}-released", actor=actor, reason=reason, now=now)
 

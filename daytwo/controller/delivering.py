@@ -22,6 +22,8 @@ AT_ONCE: Final = 8
 REDELIVER_AFTER: Final = timedelta(seconds=2)
 """The service delivers at once; what is pending after this is brought again, each time after twice as long."""
 
+AHEAD: Final = timedelta(seconds=30)
+
 
 class Delivering:
     """What has been brought, and when it is brought again; `longest` is the longest wait."""
@@ -44,11 +46,17 @@ class Delivering:
             except DaytwoError as error:
                 log.info("decision %s is not delivered yet: %s", decision_id, error)
 
+    def forget_times(self) -> None:
+        """The clock was put back: everything pending is brought again."""
+        self._brought.clear()
+
     def _due(self, now: datetime) -> list[str]:
         """Pending decisions that the service has not brought over at once. A policy's own are brought at once."""
         with self._store.read() as session:
             rows = session.exec(select(DecisionRow).where(DecisionRow.status == DecisionStatus.PENDING)).all()
         pending = {row.id: row.at if row.channel == Channel.POLICY else row.at + REDELIVER_AFTER for row in rows}
+        # Written by a clock that was ahead: what stops an act must not wait for it.
+        pending = {ident: min(at, now) if at > now + AHEAD else at for ident, at in pending.items()}
         self._brought = {ident: told for ident, told in self._brought.items() if ident in pending}
         return [ident for ident, at in pending.items() if self._is_due(ident, at, now)]
 

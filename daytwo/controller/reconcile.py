@@ -55,6 +55,8 @@ REOPEN_AFTER: Final = timedelta(seconds=5)
 """A row still `opening` after this was left by a crash before its workflow started."""
 CRASHED_AGAIN: Final = timedelta(seconds=30)
 """A node whose look fails for a reason nobody foresaw must not keep the loop from the others."""
+CLOCK_STEPS: Final = timedelta(seconds=5)
+"""A clock that is put back by less delays nothing that matters."""
 BATCH: Final = 100
 """Nodes loaded and judged together. What changes while they are is seen by the next batch."""
 AT_ONCE: Final = 8
@@ -93,6 +95,7 @@ class Reconciler:
         self._sweep = sweep
         self._again: dict[NodeKey, datetime] = {}
         self._swept: datetime | None = None
+        self._stepped = now()
         self._hands = asyncio.Semaphore(AT_ONCE)
 
     async def step(self) -> int:
@@ -100,6 +103,7 @@ class Reconciler:
         if not await self._settling.is_done():
             return 0
         now = self._now()
+        self._heed_clock(now)
         sweep = self._swept is None or now >= self._swept + self._sweep
         nodes = await asyncio.to_thread(self._due, now, sweep)
         for cluster, names in _batches(nodes):
@@ -112,6 +116,15 @@ class Reconciler:
             await self._lost.step(now)
             await self._storms.resolve()
         return len(nodes)
+
+    def _heed_clock(self, now: datetime) -> None:
+        """What was to be done at a time is done now where the clock was put back: else all would wait for that long."""
+        if now < self._stepped - CLOCK_STEPS:
+            log.warning("the clock was put back from %s to %s: everything is looked at", self._stepped, now)
+            self._swept, self._again = None, dict.fromkeys(self._again, now)
+            self._storms.forget_times()
+            self._delivering.forget_times()
+        self._stepped = now
 
     def _due(self, now: datetime, sweep: bool) -> list[NodeKey]:
         with self._store.read() as session:

@@ -116,6 +116,11 @@ class Storms:
 
     # ---- by itself
 
+    def forget_times(self) -> None:
+        """The clock was put back: the next step looks, and quiet is counted anew."""
+        self._looked_at = None
+        self._quiet_since.clear()
+
     async def step(self, now: datetime) -> None:
         """Look at all incidents, once a second: who is in them, what people must be told, whether they are over."""
         if self._looked_at is not None and now < self._looked_at + LOOK_EVERY:
@@ -251,7 +256,8 @@ def _latest(troubles: Iterable[DomainTrouble]) -> datetime | None:
 
 
 def _pool_sizes(session: Session, cluster: str) -> dict[str, int]:
-    sizes = select(NodeRow.pool, func.count()).where(NodeRow.cluster == cluster).group_by(col(NodeRow.pool))
+    here = (NodeRow.cluster == cluster, col(NodeRow.left_at).is_(None))
+    sizes = select(NodeRow.pool, func.count()).where(*here).group_by(col(NodeRow.pool))
     return {pool_domain(pool): size for pool, size in session.exec(sizes)}
 
 

@@ -102,12 +102,12 @@ def triage(situation: Situation, policy: Policy, catalogue: Catalogue, now: date
         return Quiet(why=_why_quiet(situation, len(firing)))
     if not wanting:
         return Watch(why=f"recorded only: {_names(cases)}", rules=_rules(cases, "mode"))
-    ripe = [case for case in wanting if _ripe_at(case) <= now]
+    ripe = [case for case in wanting if _ripe_at(case, now) <= now]
     if not ripe:
         return Watch(
             why=f"not for long enough: {_names(wanting)}",
             rules=_rules(wanting, "debounce_seconds"),
-            look_again_at=min(_ripe_at(case) for case in wanting),
+            look_again_at=min(_ripe_at(case, now) for case in wanting),
         )
     judge = _Judge(situation, policy, now, catalogue)
     return judge.withheld(ripe) or judge.proposed(judge.remaining(ripe), cases)
@@ -392,8 +392,9 @@ def _booted(past: PastRepair) -> bool:
     return past.acted and past.action in REBOOT_CLASS
 
 
-def _ripe_at(case: Case) -> datetime:
-    return case.finding.first_seen + timedelta(seconds=case.rule.debounce_seconds)
+def _ripe_at(case: Case, now: datetime) -> datetime:
+    # A clock that was put back has seen it in what is now the future.
+    return min(case.finding.first_seen, now) + timedelta(seconds=case.rule.debounce_seconds)
 
 
 def _why_quiet(situation: Situation, firing: int) -> str:

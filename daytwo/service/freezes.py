@@ -10,7 +10,7 @@ from daytwo.domain.errors import BadInput, NotFound
 from daytwo.service.administration import check_all
 from daytwo.service.decisions import Identity
 from daytwo.service.models import FreezeView
-from daytwo.service.reads.lookup import find_cluster, find_node
+from daytwo.service.reads.lookup import find_cluster, find_node, node_key
 from daytwo.service.reads.plane import freeze_view
 from daytwo.store import audit, locks
 from daytwo.store.engine import Store
@@ -27,7 +27,7 @@ def freeze(store: Store, asker: Identity, scope: str, *, reason: str, now: datet
     _need_reason(reason, "freeze")
     with store.write() as session:
         locks.hold(session, locks.Lock.FREEZES)  # no act passes its last look while this is written
-        _check_scope(session, scope)
+        scope = _known(session, scope)
         row = FreezeRow(scope=scope, reason=reason, actor=asker.actor, at=now)
         session.add(row)
         audit.append(session, asker.actor, "freeze", scope, data={"reason": reason}, now=now)
@@ -61,13 +61,11 @@ def _need_reason(reason: str, act: str) -> None:
         raise BadInput(f"reason: found nothing; to {act} needs a sentence that says why")
 
 
-def _check_scope(session: Session, scope: str) -> None:
+def _known(session: Session, scope: str) -> str:
+    """The scope as acts look it up: a node may be named in more than one way."""
     if scope == EVERYTHING:
-        return
-    if "/" in scope:
-        find_node(session, scope)
-    else:
-        find_cluster(session, scope)
+        return scope
+    return node_key(find_node(session, scope)) if "/" in scope else find_cluster(session, scope).name
 
 
 def _frozen(session: Session, scope: str) -> list[FreezeRow]:

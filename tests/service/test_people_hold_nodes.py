@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -101,3 +102,18 @@ def test_a_held_node_is_not_held_again(fleet: Store) -> None:
     hold(fleet, ALICE, BENCH, NOW)
     with pytest.raises(Stale, match="held by cli:alice already"):
         hold(fleet, ALICE, BENCH, NOW)
+
+
+def test_a_release_reaches_a_hold_that_was_accepted_and_is_not_written_on_the_repair_yet(fleet: Store) -> None:
+    carried_out(fleet, hold(fleet, ALICE, BENCH, NOW).decision, "proposed")
+    release(fleet, ALICE, BENCH, NOW)
+    assert decisions(fleet) == [("hold", "accepted"), ("release", "pending")]
+
+
+def test_a_release_leaves_a_repair_that_was_released_before(fleet: Store) -> None:
+    carried_out(fleet, hold(fleet, ALICE, BENCH, NOW).decision, "proposed")
+    later = NOW + timedelta(seconds=1)
+    more = {"request_id": "d-1", "repair_id": REPAIR, "revision": 2, "actor": "cli:lea", "channel": "cli"}
+    ended = {"status": "accepted", "ended_at": later, "verified": True, "at": later}
+    keep(fleet, DecisionRow(id="d-1", kind="release", **more, **ended))
+    assert release(fleet, ALICE, BENCH, later).decision is None

@@ -109,6 +109,10 @@ def test_a_scope_that_is_not_known_cannot_be_frozen(client: httpx.Client, scope:
     assert freeze(client, scope).status_code == 404
 
 
+def test_a_freeze_of_a_node_stands_under_the_name_that_acts_look_up(client: httpx.Client) -> None:
+    assert freeze(client, "/gpu-07").json()["scope"] == "east/gpu-07"
+
+
 @pytest.mark.parametrize("act", [freeze, thaw])
 def test_freeze_and_thaw_need_a_reason(client: httpx.Client, act: Any) -> None:
     assert act(client, reason=" ").json()["field"] == "reason"

@@ -41,6 +41,7 @@ class Started:
     """What Temporal was asked for: the repairs that were started, by node. Their workflows do nothing."""
 
     runs: list[Run] = field(default_factory=list)
+    decided: list[str] = field(default_factory=list)
 
     async def start(self, run: Run, summary: str) -> bool:
         self.runs.append(run)
@@ -48,7 +49,8 @@ class Started:
 
     async def look_again(self, cluster: str, node: str) -> None: ...
 
-    async def decide(self, cluster: str, node: str, decision_id: str) -> None: ...
+    async def decide(self, cluster: str, node: str, decision_id: str) -> None:
+        self.decided.append(decision_id)
 
     async def is_running(self, cluster: str, node: str) -> bool:
         return True
