@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 
 from activities.world import World
 from daytwo.adapters import Cluster
-from daytwo.domain.errors import Foreign, NotYet
+from daytwo.domain.errors import Foreign, NotYet, TryAgain
 from daytwo.domain.exchange import RepairRef, StepInput
 from daytwo.domain.others_hands import before_our_act, is_taken, others_work
 from daytwo.domain.rivals import MARKS_LOST, is_whole, rival
@@ -23,6 +23,8 @@ from daytwo.intake.hands import acts_on
 from daytwo.store.tables import DecisionRow, FindingRow, NodeRow
 
 POLL_SECONDS: Final = 5.0
+MOST_RECORDED: Final = 5
+"""Entries of the scheduler's accounting in one message."""
 WAITS: Final = "waits for others: "
 """How a text begins that says what a repair waits for, and for whom."""
 GO_ON: Final = (DecisionKind.APPROVE, DecisionKind.RELEASE, DecisionKind.RETRY, DecisionKind.RETURN_AFTER_TESTS)
@@ -75,7 +77,17 @@ async def refuse_rivals(world: World, cluster: Cluster, ref: RepairRef) -> None:
     since = now - timedelta(seconds=limits.window_seconds)
     acts = await world.read(lambda session: acts_on(session, ref.cluster, ref.node, _decided(session, ref, since)))
     if found := rival(acts, limits, now):
-        raise Foreign(f"{ref.node}: {found}; nothing is done to it until somebody decides")
+        kept = await _recorded(cluster, ref.node, acts[0].at)
+        raise Foreign(f"{ref.node}: {found}; nothing is done to it until somebody decides{kept}")
+
+
+async def _recorded(cluster: Cluster, node: str, since: datetime) -> str:
+    """What the scheduler's accounting says of the node, where it can be read: who drained it, and who booted it."""
+    try:
+        found = await cluster.scheduler.recorded(node, since)
+    except TryAgain:
+        return ""
+    return f" (recorded: {'; '.join(str(each) for each in found[-MOST_RECORDED:])})" if found else ""
 
 
 def _decided(session: Session, ref: RepairRef, since: datetime) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from daytwo.domain.seams import Act, ActKind, Hardware, Look, NodeFacts, Preparation, Scheduler, Target
+from daytwo.domain.seams import Act, ActKind, Hardware, Look, NodeFacts, Preparation, Recorded, Scheduler, Target
 from daytwo.domain.vocabulary import Workload
 from daytwo.outages import Outages
 
@@ -54,6 +54,10 @@ class NotedScheduler(NotedTarget):
         """As the scheduler does."""
         async with self._outages.watching(self._part):
             return await self._scheduler.started_at()
+
+    async def recorded(self, node: str, since: datetime) -> tuple[Recorded, ...]:
+        """As the scheduler does. Accounts that are away are no outage: nothing waits for them."""
+        return await self._scheduler.recorded(node, since)
 
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """As the scheduler does."""

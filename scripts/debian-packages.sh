@@ -35,7 +35,7 @@ unpack() {
 }
 
 if [ "${1:-}" = slurm-24.11 ]; then
-    packages=(slurmctld slurmd slurmdbd slurm-client slurm-wlm-basic-plugins slurm-wlm-mysql-plugin mariadb-server-core dash coreutils)
+    packages=(slurmctld slurmd slurmdbd slurm-client slurm-wlm-basic-plugins slurm-wlm-mysql-plugin dash coreutils)
     # It holds the list of what it was made of: another list, and it is made anew.
     [ "$(cat "$tree/made-of" 2>/dev/null)" != "${packages[*]}" ] || exit 0
     mkdir -p "$cache"

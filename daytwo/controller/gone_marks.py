@@ -18,18 +18,21 @@ from sqlmodel import Session, col, select
 from daytwo import repairs
 from daytwo.adapters import Cluster
 from daytwo.controller.marks import Marks, carries
+from daytwo.domain.errors import TryAgain
 from daytwo.domain.message import clean
 from daytwo.domain.rivals import MARKS_LOST
 from daytwo.domain.seams import NodeFacts, Notifier
 from daytwo.domain.situation import OpenRepair, Situation
 from daytwo.domain.vocabulary import FindingStatus, Mark, State
-from daytwo.intake.hands import marks_written
+from daytwo.intake.hands import CLOCKS, marks_written
 from daytwo.intents import Guard
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.tables import AuditRow, IntentRow, RepairRow
 
 ASKED = "marks-gone"
+MOST_RECORDED: Final = 5
+"""Lines of the scheduler's accounting in one notice."""
 WATCHED: Final = frozenset({State.PROPOSED, State.WAITING, State.DRAINING, State.HELD, State.NEEDS_HELP})
 """States of a repair in which its marks stand, if they were written, and nothing else looks after them."""
 
@@ -61,7 +64,7 @@ class GoneMarks:
         if why := lost_by_scheduler(situation, facts, repair):
             await self._write_again(cluster, situation, repair, why)
         else:
-            await self._ask(situation, repair, facts)
+            await self._ask(cluster, situation, repair, facts, since=written)
 
     async def _write_again(self, cluster: Cluster, situation: Situation, repair: str, why: str) -> None:
         node, now = situation.node, self._now()
@@ -70,14 +73,16 @@ class GoneMarks:
         text = f"{node}: {why}, and our marks were gone; they are there again ({repair})"
         await self._notifier.tell(f"{clean(node)}: contained again", clean(text), urgent=False)
 
-    async def _ask(self, situation: Situation, repair: str, facts: NodeFacts) -> None:
+    async def _ask(
+        self, cluster: Cluster, situation: Situation, repair: str, facts: NodeFacts, *, since: datetime
+    ) -> None:
         text = (
             f"somebody has taken our marks off {situation.node} ({'+'.join(facts.states)}, {facts.ownership}): it may "
             f"take new jobs, and nothing is written on it until you decide"
         )
         if not await asyncio.to_thread(self._is_news, repair, text):
             return
-        look = f"Look: daytwo repairs show {repair}"
+        look = f"{await _accounts(cluster, situation.node, since)}Look: daytwo repairs show {repair}"
         await self._notifier.tell(f"{clean(situation.node)}: our marks are gone", f"{clean(text)}\n{look}", urgent=True)
         await asyncio.to_thread(self._note, repair, text)
 
@@ -110,6 +115,15 @@ class GoneMarks:
             self._guard(session)
             session.get(RepairRow, repair, with_for_update=True)
             repairs.note_waiting(session, repair, text)
+
+
+async def _accounts(cluster: Cluster, node: str, since: datetime) -> str:
+    """What the scheduler's accounting says of the node since then, a line each."""
+    try:
+        found = await cluster.scheduler.recorded(node, since - CLOCKS)
+    except TryAgain as error:
+        return f"Its accounting cannot be read: {clean(str(error))}\n"
+    return "".join(f"Recorded: {clean(str(each))}\n" for each in found[-MOST_RECORDED:])
 
 
 def lost_by_scheduler(situation: Situation, facts: NodeFacts, repair: str) -> str:

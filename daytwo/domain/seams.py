@@ -206,6 +206,24 @@ class NodeFacts(Lasting):
     at: datetime
 
 
+class Recorded(Frozen):
+    """Something that a scheduler's accounting has kept of a node: `DRAIN`, `BOOT`, `job 88213 NODE_FAIL`.
+
+    `by` is who is named for it; `until` is `None` while it lasts.
+    """
+
+    what: str
+    by: str = ""
+    reason: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def __str__(self) -> str:
+        begin = f"{self.since:%Y-%m-%d %H:%M:%SZ}" if self.since else "?"
+        end = f" to {self.until:%H:%M:%SZ}" if self.until else ""
+        return f"{begin}{end} {self.what} by {self.by or 'unknown'}: {self.reason or 'no reason'}"
+
+
 class Scheduler(Target, Protocol):
     """A scheduler domain. Idempotent; touches only what carries our mark; an error is unknown, never empty."""
 
@@ -220,6 +238,9 @@ class Scheduler(Target, Protocol):
 
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes, each with all of its nodes."""
+
+    async def recorded(self, node: str, since: datetime) -> tuple[Recorded, ...]:
+        """What its accounting has kept of the node since then, jobs that were taken off it too; empty without one."""
 
     def quarantine_acts(self, cluster: str, node: str, mark: Mark) -> tuple[Act, ...]:
         """What keeps new work off the node, in the order to write it. Containing is the same acts."""

@@ -169,7 +169,7 @@ class SlurmLab:
         key = self.root / "etc/munge.key"
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o600)
-        ports = _free_ports(len(self.settings.nodes) + 1)
+        ports = free_ports(len(self.settings.nodes) + 1)
         host = socket.gethostname().split(".")[0]
         place = LabPlace(self.root, host, ports[0], dict(zip(self.settings.nodes, ports[1:], strict=True)))
         self.conf.write_text(slurm_conf(self.settings, place))
@@ -279,7 +279,8 @@ def _munged(root: Path) -> list[str]:
     return ["munged", "-F", "--force", "--num-threads=10", *(f"--{name}={path}" for name, path in files.items())]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Return ports of 127.0.0.1 that nobody listens on now."""
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [server.getsockname()[1] for server in held]
     for server in held:

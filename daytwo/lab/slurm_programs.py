@@ -17,7 +17,8 @@ from typing import Final
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NEEDED: Final = ("slurmctld", "slurmd", "slurmstepd", "scontrol", "squeue", "sinfo", "sbatch", "scancel")
-ACCOUNTING: Final = ("slurmdbd", "sacctmgr", "sacct", "mariadbd", "mariadb-install-db")
+ACCOUNTING: Final = ("slurmdbd", "sacctmgr", "sacct", "mariadbd")
+ALWAYS_INSTALLED: Final = ("munged", "mariadbd")
 CLIENTS: Final = ("scontrol", "squeue", "sinfo", "sacctmgr", "sacct")
 PACKAGES: Final = "slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins"
 ACCOUNTING_PACKAGES: Final = "slurmdbd slurm-wlm-mysql-plugin mariadb-server-core"
@@ -28,7 +29,7 @@ _IN_ITS_PLACE: Final = 'mount --bind "$0" /usr && exec "$@"'
 class Programs:
     """The programs of one Slurm. `tree`: the folder of an unpacked release; none: what is installed, found on `path`.
 
-    munged is always the installed one: its protocol is the same for all releases.
+    munged and mariadbd are always the installed ones: what they speak is the same for all releases.
     """
 
     tree: Path | None = None
@@ -53,8 +54,7 @@ class Programs:
         lacks = [program for program in ACCOUNTING if self._found(program) is None]
         if not lacks:
             return ""
-        where = f"in {self.tree}" if self.tree else "here"
-        return f"{', '.join(lacks)} not found {where}; its Debian packages are {ACCOUNTING_PACKAGES}"
+        return f"{', '.join(lacks)} not found; on Debian: apt-get install --no-install-recommends {ACCOUNTING_PACKAGES}"
 
     def find(self, name: str) -> str:
         """Return the absolute path of a program, as it is where `wrap` runs it."""
@@ -77,7 +77,7 @@ class Programs:
             script.chmod(0o755)
 
     def _found(self, name: str) -> str | None:
-        if self.tree is None or name == "munged":
+        if self.tree is None or name in ALWAYS_INSTALLED:
             plain = shutil.which(name, path=self.path)
             return plain or (shutil.which(f"{name}-wlm", path=self.path) if not name.endswith("-wlm") else None)
         inside = (Path("/usr") / folder / word for folder in ("sbin", "bin") for word in (name, f"{name}-wlm"))

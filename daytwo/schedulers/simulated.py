@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from daytwo.domain.errors import NotFound, UnknownAnswer
-from daytwo.domain.seams import Act, ActKind, Look, NodeFacts, Preparation, Request
+from daytwo.domain.seams import Act, ActKind, Look, NodeFacts, Preparation, Recorded, Request
 from daytwo.domain.vocabulary import Mark, Workload
 from daytwo.lab import remote
 from daytwo.schedulers import slurm_acts as acts
@@ -64,6 +64,10 @@ class SimulatedScheduler:
         """Every job on these nodes. Raises `NotFound` for a node that the lab does not have."""
         jobs, _ = await asyncio.gather(self._jobs(), asyncio.gather(*(self._must_have(node) for node in nodes)))
         return tuple(job for job in jobs if set(job.nodes) & set(nodes) and job.state in acts.HOLDS_NODES)
+
+    async def recorded(self, node: str, since: datetime) -> tuple[Recorded, ...]:
+        """Nothing: the lab keeps no accounts."""
+        return ()
 
     async def _must_have(self, node: str) -> None:
         try:

@@ -13,8 +13,9 @@ from typing import Final
 
 from daytwo.domain.definition import SlurmAccess
 from daytwo.domain.errors import UnknownAnswer
-from daytwo.domain.seams import Act, ActKind, Look, NodeFacts, Preparation
+from daytwo.domain.seams import Act, ActKind, Look, NodeFacts, Preparation, Recorded
 from daytwo.domain.vocabulary import Mark, Workload
+from daytwo.schedulers import slurm_accounts as accounts
 from daytwo.schedulers import slurm_acts as acts
 from daytwo.schedulers import slurm_marks as marks
 from daytwo.schedulers.slurm_cli import SlurmCli
@@ -84,6 +85,12 @@ class SlurmScheduler:
             if WORKING & set(known[node].states) and not any(node in job.nodes for job in holding):
                 raise UnknownAnswer(f"{node} is busy, but no job on it is shown; may this user see the jobs of others?")
         return tuple(job for job in holding if set(job.nodes) & set(nodes))
+
+    async def recorded(self, node: str, since: datetime) -> tuple[Recorded, ...]:
+        """What slurmdbd has kept of the node; nothing where Slurm keeps no accounts."""
+        if (await self._cli.config()).get("AccountingStorageType") != accounts.KEPT:
+            return ()
+        return await self._cli.recorded(node, since)
 
     async def _jobs(self) -> tuple[Workload, ...]:
         now = datetime.now(UTC)

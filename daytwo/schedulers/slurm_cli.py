@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 from asyncio.subprocess import DEVNULL, PIPE
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from daytwo.domain.definition import SlurmAccess
 from daytwo.domain.errors import NotFound, UnknownAnswer, Unreachable
-from daytwo.domain.seams import Command
+from daytwo.domain.seams import Command, Recorded
+from daytwo.schedulers import slurm_accounts as accounts
 from daytwo.schedulers import slurm_text
 from daytwo.schedulers.slurm_text import SlurmJob, SlurmNode, SlurmReservation
 
@@ -50,6 +52,14 @@ class SlurmCli:
         """All jobs that Slurm still remembers, ended ones too."""
         return slurm_text.read_jobs(await self._read("squeue", "--json"))
 
+    async def recorded(self, node: str, since: datetime) -> tuple[Recorded, ...]:
+        """What slurmdbd has kept of a node since then: its events, then the jobs that were taken off it."""
+        start, events = accounts.slurm_time(since), ",".join(accounts.EVENT_FIELDS)
+        shown = ("-nP", "show", "event", f"nodes={node}", f"Start={start}", f"format={events}")
+        past = ("-nPX", "-D", "-a", "-N", node, "-S", start, "-o", ",".join(accounts.JOB_FIELDS))
+        found = accounts.read_events(await self._read("sacctmgr", *shown, may_be_empty=True))
+        return found + accounts.read_interrupted(await self._read("sacct", *past, may_be_empty=True))
+
     async def reservations(self) -> tuple[SlurmReservation, ...]:
         """All reservations, those to come too."""
         return slurm_text.read_reservations(await self._read("scontrol", "-o", "show", "reservations"))
@@ -61,11 +71,11 @@ class SlurmCli:
             return NotFound(f"node {node!r}: the Slurm of cluster {self._cluster} does not know it")
         raise UnknownAnswer(f"Slurm's list of nodes lacks {node!r}, but asked about it, it says {(out + err)[:120]!r}")
 
-    async def _read(self, *argv: str) -> str:
+    async def _read(self, *argv: str, may_be_empty: bool = False) -> str:
         code, out, err = await self._run(*argv)
         if code:
             raise Unreachable(f"{self._cluster}: {' '.join(argv)}: exit status {code}: {(err or out).strip()[:200]}")
-        if not out.strip():
+        if not out.strip() and not (may_be_empty and not err.strip()):
             raise UnknownAnswer(f"{self._cluster}: {' '.join(argv)} answered nothing, and said {err.strip()[:200]!r}")
         return out
 

@@ -200,13 +200,13 @@ def _reservation(line: str) -> SlurmReservation:
         nodes=() if words["Nodes"] == NULL else expand(words["Nodes"]),
         who=who,
         flags=frozenset(words.get("Flags", "").split(",")),
-        start=_local(words.get("StartTime", "")),
-        end=_local(words.get("EndTime", "")),
+        start=local_time(words.get("StartTime", "")),
+        end=local_time(words.get("EndTime", "")),
     )
 
 
-def _local(shown: str) -> datetime | None:
-    """Slurm shows times in the local time of whoever asks."""
+def local_time(shown: str) -> datetime | None:
+    """Read a time, which Slurm shows in the local time of whoever asks; `None` if it is none (`Unknown`)."""
     try:
         return datetime.fromisoformat(shown).astimezone(UTC)
     except (ValueError, OverflowError):

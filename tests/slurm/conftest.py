@@ -22,7 +22,7 @@ CLUSTER = "contract"
 MakeLab = Callable[..., SlurmLab]
 
 
-BOTH = ("test_contract", "test_marks", "test_others_hands", "test_reboot")
+BOTH = ("test_accounts", "test_contract", "test_marks", "test_others_hands", "test_reboot")
 """Modules whose tests run on every Slurm that is here; the others ask nothing that differs between releases."""
 
 
