@@ -31,7 +31,7 @@ TABLE = {
     "backup": ("daytwo.cli.backup:backup", "Copy the store into a file, while everything goes on."),
     "restore": ("daytwo.cli.backup:restore", "Put the store back to what a file holds."),
     "lab": ("daytwo.cli.lab:lab", "The simulated fleet: break and heal nodes."),
-    "server": ("daytwo.cli.server:server", "Prepare a Temporal server."),
+    "server": ("daytwo.cli.server:server", "Prepare a Temporal server and a database."),
     "worker": ("daytwo.cli.processes:worker", "Run the control worker."),
     "controller": ("daytwo.cli.processes:controller", "Run the controller."),
     "gateway": ("daytwo.cli.processes:gateway", "Run the gateway for nodes."),

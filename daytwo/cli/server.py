@@ -1,4 +1,4 @@
-"""`daytwo server`: what a Temporal server needs once."""
+"""`daytwo server`: what a Temporal server and a database need before the processes start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 @click.group()
 def server() -> None:
-    """Prepare a Temporal server."""
+    """Prepare a Temporal server and a database."""
 
 
 @server.command("init")
@@ -20,6 +20,18 @@ def init() -> None:
     """
     added = asyncio.run(_register())
     click.echo(f"Added search attributes: {', '.join(added)}" if added else "Every search attribute is there already.")
+
+
+@server.command("migrate")
+def migrate() -> None:
+    """Bring the tables of the store up to date, as their owner; safe to repeat.
+
+    Needed where the processes have roles that may not: elsewhere each does it when it starts.
+    """
+    import os
+    import sys
+
+    os.execv(sys.executable, [sys.executable, "-m", "workers.migrate"])  # noqa: S606  # this Python, our module
 
 
 async def _register() -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 -- What each process may do in the store. Run it as the owner of the tables, after each upgrade, in the store's database:
 --     psql "$OWNER_URL" -v ON_ERROR_STOP=1 -f deploy/postgresql/roles.sql
 -- Then give each role a password (\password daytwo_gateway), and each process the address with its role (deploy/README.md).
--- Migrations need the owner: run `daytwo server init` with its address before the processes of a new version start.
+-- Migrations need the owner: run `daytwo server migrate` with its address before the processes of a new version start.
 DO $$
 DECLARE
     role text;
