@@ -60,9 +60,15 @@ def _judge_and_write(session: Session, arg: AuthoriseInput, cluster: Cluster, no
         return Verdict(status="void", kind=DecisionKind.HOLD, actor="nobody", why=_unknown(arg))
     valid = {"valid_seconds": cluster.definition.policy.approval.valid_seconds}
     verdict = _judge(session, arg, row, cluster, now=now).model_copy(update=valid)
-    if verdict.status not in ("received", "wait") and row.repair_id == arg.ref.repair_id:
+    if verdict.status not in ("received", "wait") and not _is_anothers(session, row, arg):
         _end(session, row, verdict, now)
     return verdict
+
+
+def _is_anothers(session: Session, row: DecisionRow, arg: AuthoriseInput) -> bool:
+    """True for a decision on another repair that is open: it is answered there."""
+    other = session.get(RepairRow, row.repair_id) if row.repair_id != arg.ref.repair_id else None
+    return other is not None and other.open_key is not None
 
 
 def _unknown(arg: AuthoriseInput) -> str:
