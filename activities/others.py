@@ -115,10 +115,9 @@ def are_lost(session: Session, ref: RepairRef, facts: NodeFacts) -> bool:
 
 
 async def wait_for(world: World, ref: RepairRef, whom: str) -> None:
-    """Let people see for whom a repair waits, and raise `NotYet`; nobody: take back what was said."""
+    """Raise `NotYet`, which people see, while the repair waits for somebody; else take back what they saw."""
     if whom:
-        await world.say_waiting(ref, WAITS + whom)
-        raise NotYet(f"{ref.node}: {whom}", POLL_SECONDS)
+        raise NotYet(WAITS + whom, POLL_SECONDS)
     if (await world.waiting(ref)).startswith(WAITS):
         await world.say_waiting(ref, "")
 

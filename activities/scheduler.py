@@ -80,7 +80,7 @@ class SchedulerActivities:
         try:
             await others.act_after_others(self.world, cluster, arg)
         except TryAgain as error:
-            return f"{others.WAITS}{error}"
+            return str(error)
         return ""
 
     async def _interrupts_too_much(self, cluster: Cluster, arg: StepInput, now: datetime) -> str:

@@ -152,11 +152,10 @@ class SlurmLab:
         self.gpus[node] = count
         (self.root / "etc/gres.conf").write_text(gres_conf(self.root, self.gpus))
 
-    def remove(self, node: str) -> None:
-        """End a node and take it out of the configuration, as an operator does: by the file, and a restart."""
+    def rename(self, node: str, name: str) -> None:
+        """End a node and give another one its place in the configuration, as an operator does: the file, a restart."""
         self.cut_power(node)
-        kept = [line for line in self.conf.read_text().splitlines() if not line.startswith(f"NodeName={node} ")]
-        self.conf.write_text("\n".join((*kept, "")))
+        self.conf.write_text(self.conf.read_text().replace(f"NodeName={node} ", f"NodeName={name} "))
         self.stop_controller()
         self.start_controller()
 
