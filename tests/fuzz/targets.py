@@ -35,10 +35,11 @@ from daytwo.domain.seams import ActKind
 from daytwo.faults.kernel_line import parse_line
 from daytwo.gateway.models import Findings, Pulse
 from daytwo.gateway.problems import malformed
-from daytwo.hardware import redfish_system
+from daytwo.hardware import command_answers, redfish_system
 from daytwo.hardware.redfish_identity import Identity
 from daytwo.hardware.redfish_session import errors_of
 from daytwo.schedulers import slurm_text
+from daytwo.sending import Sent, program_ended
 from tests.agent.fakes import EPOCH, Node
 from tests.fuzz import samples
 from tests.fuzz.strategies import damaged
@@ -153,6 +154,15 @@ def redfish(data: st.DataObject) -> None:
         ask_everything(talk)
 
 
+def program_answers(data: bytes) -> None:
+    """What a program of the operators says is taken, or unknown."""
+    program_ended(data)
+    for question in ("look", "act"):
+        told, answer, why = command_answers.read(question, Sent(True, "", data.decode(errors="replace")))
+        assert (told == "told") == (why == "")
+        assert told != "told" or question != "look" or answer.outcome
+
+
 def definition(data: bytes) -> None:
     """A definition is read, or everything that is wrong with it is told."""
     with suppress(BadInput):
@@ -183,6 +193,7 @@ RAW = (
     Target("spool", a_spool, (SPOOL + json.dumps({"r": samples.RECORD}).encode(),)),
     Target("slurm-text", slurm_text_answers, samples.SLURM_TEXTS),
     Target("slurm-json", slurm_json, tuple(json.dumps(each).encode() for each in (samples.NODES, samples.JOBS))),
+    Target("program-answers", program_answers, (b'{"outcome": "done", "proof": "off", "identity": {"serial": "S1"}}',)),
     Target("definitions", definition, (yaml.safe_dump(samples.DEFINITION).encode(),)),
     Target("shown-text", shown_text, (samples.XID.encode(), b"\x1b[31m<b>[x](http://y)\xe2\x80\xae`#")),
 )

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from daytwo import evidence
 from daytwo.cli.main import run
 from daytwo.domain.message import as_markdown, as_text, summary_line
 from daytwo.domain.policy import Policy
@@ -37,7 +38,7 @@ from daytwo.notify.log import LogNotifier
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.situations import load_situation, node_row
-from daytwo.store.tables import CheckResultRow, CheckRunRow, IntentRow
+from daytwo.store.tables import CheckResultRow, CheckRunRow, IntentRow, NodeRequestRow
 from tests.builders import NOW, a_job, a_proposal
 from tests.rows import REPAIR, a_cluster, a_definition, a_node, a_repair, an_event, keep
 from tests.serving import Repairer, Shared
@@ -170,7 +171,10 @@ def shown(fleet: Store, proposal: Proposal, shared: Shared) -> Iterator[Path]:
         CheckRunRow(id="c", cluster="east", node="gpu-07", repair_id=REPAIR, started_at=NOW, summary=EVERYTHING),
         *(CheckResultRow(run_id="c", name=t.name, result=t.result, text=t.text) for t in judged(answers)),
     )
+    collected = {"parts": [{"name": EVERYTHING, "bytes": 1, "error": EVERYTHING}], "archive": EVERYTHING}
     with fleet.write() as session:
+        asked = {"cluster": "east", "node": "gpu-07", "kind": "collect-evidence", "created_at": NOW, "deadline": NOW}
+        evidence.keep(session, NodeRequestRow(id="q", repair_id=REPAIR, **asked), collected, NOW)
         audit.append(session, EVERYTHING, EVERYTHING, EVERYTHING, data={"why": EVERYTHING}, now=NOW)
     with shared.serving(fleet, Repairer(fleet)) as socket:
         yield socket
