@@ -21,6 +21,8 @@ from daytwo.domain.errors import Refused
 from daytwo.wire import MAX_BODY_BYTES
 
 log = logging.getLogger(__name__)
+# A request that is none would be a line each: whoever sends many of them would fill the disk.
+log.setLevel(logging.ERROR)
 
 HEAD_SECONDS: Final = 10.0
 """From a connection's beginning, or from its last answer, to the end of the next request's head."""
@@ -42,6 +44,7 @@ class PatientProtocol(H11Protocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        self.logger = log
         self._impatience: asyncio.TimerHandle | None = None
         self._late: int | None = None
 

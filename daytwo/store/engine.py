@@ -160,7 +160,7 @@ class Store:
 def _engine(url: URL, answer_seconds: float) -> Engine:
     if url.get_backend_name() != "sqlite":
         return _postgresql(url, answer_seconds)
-    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, hide_parameters=True)
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
@@ -185,6 +185,7 @@ def _postgresql(url: URL, answer_seconds: float) -> Engine:
         pool_pre_ping=True,
         pool_timeout=BUSY_SECONDS,
         isolation_level="READ COMMITTED",
+        hide_parameters=True,  # an error would quote what nodes and people said into the log
         connect_args={name: value for name, value in given.items() if name not in url.query},
     )
     event.listen(engine, "do_connect", lambda *given: _connect_patiently(answer_seconds, *given))

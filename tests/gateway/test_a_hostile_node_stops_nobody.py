@@ -175,6 +175,15 @@ def call(port: int, token: str, times: int, answers: list[bytes]) -> None:
             answers.append(answer[9:12])
 
 
+def test_requests_that_are_none_fill_no_log(port: int, good: Agent, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(20):
+        with hostile(port) as connection:
+            connection.sendall(b"\x16\x03\x01 what\r\n\r\n")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 400")
+    assert good.pulse().status_code == 200
+    assert caplog.text == ""
+
+
 def test_who_is_too_fast_costs_no_look_into_the_store(gateway: Gateway, agent: Agent, declared: Store) -> None:
     gateway.requests = Buckets(Rate(burst=1, per_second=0.001))
     assert agent.pulse().status_code == 200
