@@ -72,6 +72,24 @@ def taken_by(facts: NodeFacts) -> str:
     return f"{facts.reason_by or 'somebody'} has taken the node: {facts.reason or 'no reason given'}"
 
 
+def remembering(before: NodeFacts | None, now: NodeFacts) -> NodeFacts:
+    """Return what a scheduler says now, where a reason that it kept from before would name the wrong one.
+
+    Slurm 24.11 writes its own reason over a person's without another time, when the node comes back with a GPU too few:
+    the drain is still that person's. And it keeps the reason of a drain that was lifted, also when the node falls by
+    itself later: that is nobody's doing.
+    """
+    if before is None or now.reason_at is None or before.reason_at != now.reason_at:
+        return now
+    if before.drained_by == "person" and now.drained_by == "scheduler":
+        return now.model_copy(update={"drained_by": "person", "ownership": Ownership.FOREIGN})
+    fell = before.drained_by == "nobody" and now.drained_by == "person" and "DRAIN" not in now.states
+    if (fell or before.drained_by == "scheduler") and before.reason == now.reason and "DOWN" in now.states:
+        ours = Ownership.HALF_DONE if now.mark_repair_id else Ownership.FREE
+        return now.model_copy(update={"drained_by": "scheduler", "ownership": ours})
+    return now
+
+
 def is_switched_off(facts: NodeFacts) -> bool:
     """True while its scheduler has it off, or is switching it off or on: nobody can be heard there."""
     return any(word in POWER_SAVING for word in facts.states)

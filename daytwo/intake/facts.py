@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlmodel import Session, col, select
 
+from daytwo.domain.others_hands import remembering
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus
 from daytwo.faults.catalogue import DRAINED_BY_PERSON
@@ -44,6 +45,7 @@ def observe_facts(
     """
     by_name = {each.node: each for each in facts}
     with store.read() as session:
+        by_name = _remembering(session, cluster, by_name)
         changed = _changed(session, cluster, by_name)
     if not changed:
         return ()
@@ -89,6 +91,15 @@ def facts_unknown(store: Store, cluster: str, *, now: datetime, guard: Guard | N
 
 def _nodes(session: Session, cluster: str) -> list[NodeRow]:
     return list(session.exec(select(NodeRow).where(NodeRow.cluster == cluster).order_by(col(NodeRow.name))))
+
+
+def _remembering(session: Session, cluster: str, by_name: Mapping[str, NodeFacts]) -> dict[str, NodeFacts]:
+    """What is said of nodes that are out, with what is stored of them in mind."""
+    out = [name for name, facts in by_name.items() if facts.drained_by in ("person", "scheduler")]
+    theirs = (NodeRow.cluster == cluster, col(NodeRow.name).in_(out))
+    stored = {name: facts for name, facts in session.exec(select(NodeRow.name, NodeRow.facts).where(*theirs)) if facts}
+    seen = {name: remembering(NodeFacts.model_validate(facts), by_name[name]) for name, facts in stored.items()}
+    return {**by_name, **seen}
 
 
 def _findings(session: Session, cluster: str) -> dict[str, dict[str, FindingRow]]:

@@ -45,7 +45,7 @@ SLURM_REASON: Final = re.compile(
     | gres/\S+\ count\ (reported\ lower | too\ low | changed) | Could\ not\ unpack\ gres\ data
     | Low\ (RealMemory|socket|CPUs|TmpDisk) | CoreSpec\ differ | Bad\ core\ count | SlurmdSpoolDir\ is\ full
     | Not\ responding | Node\ unexpectedly\ rebooted | ResumeTimeout\ reached | reboot\ timed\ out
-    | Powered\ down\ after
+    | Powered\ down\ after | Reported\ active\ features
     """,
     re.VERBOSE,
 )

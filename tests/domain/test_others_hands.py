@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
-from daytwo.domain.others_hands import before_our_act, is_switched_off, others_work
+from daytwo.domain.others_hands import before_our_act, is_switched_off, others_work, remembering
 from daytwo.domain.seams import NodeFacts, Ownership
-from tests.builders import node_facts
+from tests.builders import NOW, node_facts
 
 WORK = {
     ("IDLE", "MAINTENANCE"): "reserved for maintenance",
@@ -72,3 +74,33 @@ def test_a_node_under_our_marks_that_is_switched_off_is_not_acted_on() -> None:
 
 def test_a_node_that_is_only_ours_is_waited_for_by_nobody() -> None:
     assert before_our_act(ours("IDLE", "DRAIN", "MAINTENANCE", "RESERVED")) == ""
+
+
+def down(reason: str, by: str, **fields: object) -> NodeFacts:
+    return node_facts("DOWN", reason=reason, reason_at=NOW, drained_by=by, ownership=Ownership.FOREIGN, **fields)
+
+
+def test_a_persons_drain_stays_theirs_when_slurm_writes_its_own_reason_over_it() -> None:
+    before = node_facts("DRAIN", reason="psu swap", reason_at=NOW, drained_by="person", ownership=Ownership.FOREIGN)
+    over = node_facts("DRAIN", "INVALID_REG", reason="gres/gpu count", reason_at=NOW, drained_by="scheduler")
+    assert remembering(before, over).ownership is Ownership.FOREIGN
+
+
+def test_a_node_that_falls_under_a_reason_that_was_left_behind_is_nobodys_doing() -> None:
+    before = node_facts("IDLE", reason="psu swap", reason_at=NOW)
+    fallen = remembering(before, down("psu swap", "person"))
+    again = remembering(fallen, down("psu swap", "person"))
+    assert [facts.drained_by for facts in (fallen, again)] == ["scheduler", "scheduler"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        None,
+        node_facts("IDLE"),
+        node_facts("IDLE", reason="psu swap", reason_at=NOW - timedelta(hours=1)),
+        node_facts("DRAIN", reason="psu swap", reason_at=NOW, drained_by="person"),
+    ],
+)
+def test_a_node_that_a_person_sets_down_is_theirs(before: NodeFacts | None) -> None:
+    assert remembering(before, down("psu swap", "person")).drained_by == "person"
