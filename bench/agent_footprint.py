@@ -40,6 +40,7 @@ class Gateway(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Acknowledge what came."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.on_body(body)
         answer: dict[str, Any] = {"come_back_seconds": 60, "requests": [], "withdrawn": [], "send_full": False}
         if "records" in body:
             answer |= {"stream": 1, "acknowledged": body["records"][-1]["sequence"]}
@@ -48,6 +49,9 @@ class Gateway(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def on_body(self, body: dict[str, Any]) -> None:
+        """What `agent_lines.py` notes of a body; here nothing."""
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

@@ -30,6 +30,11 @@ class Background:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
     def check(self) -> None:
         """Raise `Failed` with the end of its log if it has ended."""
         status = self._process.poll()
