@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 from activities import signatures as do
 from activities.beyond_workers import beyond_workers, own_branch
 from activities.boundary import implements
+from activities.in_incidents import hold_up, incident_around, refusal
 from activities.two_persons import action_of, backing
 from activities.world import World
 from daytwo import repairs
@@ -19,7 +20,7 @@ from daytwo.domain.repair_states import EVENT_OF, after
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus, Moment, State
 from daytwo.service.rights import NotAllowed, may
 from daytwo.store import audit
-from daytwo.store.tables import DecisionRow, FreezeRow, NodeRow, RepairRow
+from daytwo.store.tables import DecisionRow, FreezeRow, IncidentRow, NodeRow, RepairRow
 
 TWO_STEPS = frozenset({DecisionKind.APPROVE, DecisionKind.RETRY})
 """Decisions that first lead to `approved` and are judged there, by the rules as they are then."""
@@ -85,10 +86,15 @@ def _judge(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Clu
         return answer.say("received", "")
     if problem := _forbidden(session, arg, row, cluster):
         return answer.say("refused", problem)
+    action = action_of(row, arg.proposed_action) if _acts(answer.kind) else None
+    hold_seconds = cluster.definition.policy.breaker.hold_seconds
+    incident = incident_around(session, arg.ref, action, hold_seconds=hold_seconds, now=now)
+    if incident and row.channel != Channel.POLICY and (problem := refusal(incident, row.reason)):
+        return answer.say("refused", problem)
     others = backing(session, row, cluster.definition.policy, arg.proposed_action, now=now)
     if _acts(answer.kind) and (others.refused or others.missing):
         return answer.say("refused" if others.refused else "counted", others.refused or others.missing)
-    if row.id == arg.deciding and (stop := _frozen(session, arg)):
+    if row.id == arg.deciding and (stop := _frozen(session, arg) or _held_up(row, incident)):
         return answer.say("wait", stop)
     return answer.say("accepted", f"approved by {', '.join(others.beside)} before" if others.beside else "")
 
@@ -197,6 +203,10 @@ def _frozen(session: Session, arg: AuthoriseInput) -> str:
     standing = (col(FreezeRow.scope).in_(scopes), col(FreezeRow.thawed_at).is_(None))
     freeze = session.exec(select(FreezeRow).where(*standing)).first()
     return f"frozen by {freeze.actor}: {freeze.reason}" if freeze else ""
+
+
+def _held_up(row: DecisionRow, incident: IncidentRow | None) -> str:
+    return hold_up(incident) if incident and row.channel == Channel.POLICY else ""
 
 
 def _end(session: Session, row: DecisionRow, verdict: Verdict, now: datetime) -> None:

@@ -234,7 +234,7 @@ def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime
     acting = _acting_nodes(session, ref.cluster)
     aside = _waiting_behind(session, ref) | {ref.node}
     out = {n.name for n in peers if n.name not in aside and (n.name in acting or n.is_out)}
-    allowed = max(1, min(int(len(peers) * budget.acting_share), budget.acting_nodes))
+    allowed = allowed_out(len(peers), budget)
     if len(out) >= allowed:
         return f"pool {this.pool}: {len(out)} of {allowed} allowed nodes are out ({', '.join(sorted(out)[:5])})"
     if short := _quorum(session, this):
@@ -261,6 +261,11 @@ def _quorum(session: Session, this: NodeRow) -> str:
     if len(out) < max(1, (len(rows) - 1) // 2):
         return ""
     return f"{', '.join(out[:5])} of {len(rows)} {this.role} nodes are out: this one is needed"
+
+
+def allowed_out(pool_nodes: int, budget: Budget) -> int:
+    """How many nodes of a pool of this size may be acted on at once; never less than one."""
+    return max(1, min(int(pool_nodes * budget.acting_share), budget.acting_nodes))
 
 
 def has_requeued(session: Session, repair_id: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 
 from daytwo.adapters import Cluster
 from daytwo.domain.message import clean
+from daytwo.repairs import allowed_out
 from daytwo.store.tables import IncidentRow
 
 MOST_DOMAINS: Final = 5
@@ -35,17 +36,27 @@ def began(row: IncidentRow, account: Mapping[str, int], cluster: Cluster) -> Not
     return clean(subject), "\n".join(clean(line) for line in lines)
 
 
-def ended(row: IncidentRow, account: Mapping[str, int]) -> Notice:
-    """The notice that it is over."""
+def ended(row: IncidentRow, account: Mapping[str, int], cluster: Cluster) -> Notice:
+    """The notice that it is over, or that its nodes are asked about again although they still fire."""
     closed = row.closed_at or row.last_at
+    head = "🟢 INCIDENT OVER" if row.closed_at else "🟡 INCIDENT HELD FOR LONG ENOUGH"
     lines = (
-        f"🟢 INCIDENT OVER {row.cluster}: {row.fault_class} faults on {row.nodes} nodes, {row.first_at:%H:%M:%SZ} to "
-        f"{closed:%H:%M:%SZ} · {account['firing']} of them still fire and are judged one by one",
+        f"{head} {row.cluster}: {row.fault_class} faults on {row.nodes} nodes, {row.first_at:%H:%M:%SZ} to "
+        f"{closed:%H:%M:%SZ} · {account['firing']} of them still fire and are judged as they are now",
+        *_in_batches(account, cluster),
         f"Contained were {account['contained']} nodes; those that are well take new jobs again.",
         f"Look: daytwo repairs list · daytwo nodes list --state unhealthy · {row.id}",
     )
-    subject = f"INCIDENT OVER {row.cluster}: {row.fault_class} faults on {row.nodes} nodes"
+    subject = f"{head.split(' ', 1)[1]} {row.cluster}: {row.fault_class} faults on {row.nodes} nodes"
     return clean(subject), "\n".join(clean(line) for line in lines)
+
+
+def _in_batches(account: Mapping[str, int], cluster: Cluster) -> tuple[str, ...]:
+    policy = cluster.definition.policy
+    if account["firing"] <= policy.breaker.pool_nodes:
+        return ()
+    allowed = allowed_out(account["nodes"], policy.budget)
+    return (f"Repairs are opened for at most {allowed} of a pool at a time; the next when one of them has ended.",)
 
 
 def _span(row: IncidentRow) -> str:

@@ -20,12 +20,13 @@ from sqlmodel import Session, col, select, update
 
 from daytwo import repairs
 from daytwo.adapters import Adapters, Cluster
+from daytwo.controller.batches import Batches
 from daytwo.controller.delivering import Delivering
 from daytwo.controller.gone_marks import WATCHED, GoneMarks
 from daytwo.controller.leases import LeaseLost
 from daytwo.controller.looking import Looked, Looking
 from daytwo.controller.lost_workflows import LostWorkflows
-from daytwo.controller.marks import Marks
+from daytwo.controller.marks import Marks, mark_on
 from daytwo.controller.settling import Settling
 from daytwo.controller.storms import Storms
 from daytwo.domain.errors import DaytwoError, NotFound
@@ -53,6 +54,7 @@ YOUNG: Final = timedelta(seconds=15)
 INFORM_EVERY: Final = timedelta(seconds=30)
 REOPEN_AFTER: Final = timedelta(seconds=5)
 """A row still `opening` after this was left by a crash before its workflow started."""
+TAKE_OVER_AFTER: Final = timedelta(seconds=1)
 CRASHED_AGAIN: Final = timedelta(seconds=30)
 """A node whose look fails for a reason nobody foresaw must not keep the loop from the others."""
 CLOCK_STEPS: Final = timedelta(seconds=5)
@@ -87,6 +89,8 @@ class Reconciler:
         self._marks = Marks(store, ledger, guard)
         self._gone_marks = GoneMarks(store, self._marks, notifier, guard=guard, now=now)
         self._storms = Storms(store, adapters, ledger, notifier, guard=guard, now=now)
+        self._batches = Batches(store)
+        self._opening = asyncio.Lock()
         self._delivering = Delivering(store, TemporalDelivery(store, temporal), longest=sweep)
         self._lost = LostWorkflows(store, temporal, guard)
         self._settling = Settling(store, adapters, temporal, notifier, guard=guard, now=now)
@@ -177,22 +181,24 @@ class Reconciler:
         situation, verdict = looked.situation, looked.verdict
         if verdict.look_again_at is not None:
             self._again[situation.cluster, situation.node] = verdict.look_again_at
+        bare = True
         if looked.orphan is not None:
             lifting = self._marks.lift(cluster, situation.node, looked.orphan)
-            await self._tried(situation, f"the marks of {looked.orphan} are not lifted", lifting)
+            bare = await self._tried(situation, f"the marks of {looked.orphan} are not lifted", lifting)
         if situation.open_repair is not None:
-            await self._follow_open(cluster, looked, situation.open_repair)
+            await self._follow_open(cluster, looked, situation.open_repair, bare=bare)
         elif isinstance(verdict, Propose):
-            await self._open(cluster, situation, verdict)
+            await self._open(cluster, looked, verdict)
         elif isinstance(verdict, Withhold) and verdict.cause == "common-cause" and verdict.contain:
             await self._tried(situation, "not contained", self._storms.contain(cluster, looked))
 
-    async def _follow_open(self, cluster: Cluster, looked: Looked, opened: OpenRepair) -> None:
+    async def _follow_open(self, cluster: Cluster, looked: Looked, opened: OpenRepair, *, bare: bool) -> None:
+        """`bare`: no other mark of ours stands on the node, which would be taken for somebody else's."""
         situation, verdict = looked.situation, looked.verdict
         if opened.state == repairs.OPENING:
             self._again[situation.cluster, situation.node] = self._now() + REOPEN_AFTER
             await self._start(situation, opened.repair_id, verdict.why)
-        if looked.contain and not opened.contained:
+        if looked.contain and bare and not opened.contained:
             await self._contain(cluster, situation, opened.repair_id, verdict.why)
         if opened.state in WATCHED:
             await self._tried(situation, "its marks cannot be told", self._gone_marks.see(cluster, situation, opened))
@@ -201,12 +207,22 @@ class Reconciler:
         if looked.digest != looked.told:
             await self._inform(situation, looked.digest)
 
-    async def _open(self, cluster: Cluster, situation: Situation, verdict: Propose) -> None:
-        repair_id = await asyncio.to_thread(self._open_row, cluster, situation, verdict)
+    async def _open(self, cluster: Cluster, looked: Looked, verdict: Propose) -> None:
+        situation = looked.situation
+        async with self._opening:  # two that count at once would both find room
+            wait = await asyncio.to_thread(self._batches.wait_for_turn, cluster, situation, verdict)
+            repair_id = None if wait else await asyncio.to_thread(self._open_row, cluster, situation, verdict)
+        if wait:
+            self._again[situation.cluster, situation.node] = self._now() + wait
+            if verdict.contain:
+                await self._tried(situation, "not contained", self._storms.contain(cluster, looked))
         if repair_id is None:
             return
         starting = asyncio.create_task(self._start(situation, repair_id, verdict.advice.title))
-        if verdict.contain:
+        if verdict.contain and mark_on(looked.row) is not None:
+            # An incident's mark gives way to the repair's at the next look.
+            self._again[situation.cluster, situation.node] = self._now() + TAKE_OVER_AFTER
+        elif verdict.contain:
             await self._contain(cluster, situation, repair_id, verdict.advice.title)
         await starting
 

@@ -27,6 +27,7 @@ from daytwo.domain.errors import DaytwoError
 from daytwo.domain.ids import containment_id, incident_of, new_id
 from daytwo.domain.seams import ActKind, Notifier
 from daytwo.domain.situation import DomainTrouble
+from daytwo.domain.triage import Propose
 from daytwo.domain.vocabulary import FaultClass, FindingStatus, Mark
 from daytwo.intents import Guard, Ledger
 from daytwo.store import audit
@@ -144,9 +145,10 @@ class Storms:
         if row.open_key is not None:
             row = await asyncio.to_thread(self._count, row.id, cluster, now)
         if row.open_key is not None and _is_to_be_told(row, cluster, now):
-            await self._tell(row, began(row, await asyncio.to_thread(self._account, row), cluster), urgent=True)
-        if row.open_key is None and row.told_at is not None:
-            await self._tell(row, ended(row, await asyncio.to_thread(self._account, row)), urgent=False)
+            await self._tell(row, began(row, await asyncio.to_thread(self._account, row), cluster), is_end=False)
+        over = row.open_key is None or has_been_held(row, cluster, now)
+        if over and row.told_at is not None and row.end_told_at is None:
+            await self._tell(row, ended(row, await asyncio.to_thread(self._account, row), cluster), is_end=True)
 
     def _count(self, incident: str, cluster: Cluster, now: datetime) -> IncidentRow:
         """Bring the row up to date; it is closed when too few have been left for long enough."""
@@ -159,6 +161,8 @@ class Storms:
                 self._quiet_since.pop(incident, None)
                 row.domains, row.nodes = seen.domains, max(row.nodes, seen.nodes)
                 row.last_at = max(row.last_at, seen.last_at or row.last_at)
+                if row.end_told_at is not None and row.last_at > row.end_told_at:
+                    row.told_at, row.end_told_at = None, None  # another wave: people are told again
             elif now - self._quiet_since.setdefault(incident, now) >= _quiet_for(cluster):
                 row.open_key, row.closed_at = None, now
                 audit.append(session, actor="policy", act="close-incident", subject=row.id, data={}, now=now)
@@ -169,19 +173,19 @@ class Storms:
                     self._ledger.give_up(owner, "the incident is over")
         return row
 
-    async def _tell(self, row: IncidentRow, notice: tuple[str, str], *, urgent: bool) -> None:
+    async def _tell(self, row: IncidentRow, notice: tuple[str, str], *, is_end: bool) -> None:
         try:
-            await self._notifier.tell(*notice, urgent=urgent)
+            await self._notifier.tell(*notice, urgent=not is_end)
         except Exception as error:  # whatever a channel raises: told again at the next look
             log.warning("incident %s: nobody could be told: %s", row.id, error)
             return
-        await asyncio.to_thread(self._set_told, row.id)
+        await asyncio.to_thread(self._set_told, row.id, is_end=is_end)
 
-    def _set_told(self, incident: str) -> None:
+    def _set_told(self, incident: str, *, is_end: bool) -> None:
         with self._store.write() as session:
             self._guard(session)
             row = session.get_one(IncidentRow, incident, with_for_update=True)
-            if row.open_key is None:
+            if is_end:
                 row.end_told_at = self._now()
             else:
                 row.told_at, row.told_domains = self._now(), sorted(row.domains)
@@ -232,7 +236,12 @@ class _Seen(NamedTuple):
     def now(cls, session: Session, cluster: Cluster, kind: FaultClass, now: datetime) -> _Seen:
         policy, sizes = cluster.definition.policy, _pool_sizes(session, cluster.definition.name)
         every = [each for here in load_trouble(session, cluster.definition, now).values() for each in here]
-        ours = [each for each in every if each.fault_class == kind and is_one_cause(each, policy, sizes, now=now)]
+        # For as long as they fire, and not only while they are held back: the marks of those that wait stay.
+        ours = [
+            each
+            for each in every
+            if each.fault_class == kind and is_one_cause(each, policy, sizes, now=each.last_at or now)
+        ]
         if not ours:
             return cls({}, 0, None, None)
         nodes = _firing(session, cluster.definition.name, kind)
@@ -268,7 +277,14 @@ def _firing(session: Session, cluster: str, kind: FaultClass) -> set[str]:
 
 
 def _classes(looked: Looked) -> list[FaultClass]:
-    return sorted({class_of(fault) for fault in getattr(looked.verdict, "faults", ())})
+    verdict = looked.verdict
+    faults = verdict.advice.faults if isinstance(verdict, Propose) else getattr(verdict, "faults", ())
+    return sorted({class_of(fault) for fault in faults})
+
+
+def has_been_held(row: IncidentRow, cluster: Cluster, now: datetime) -> bool:
+    """True when its nodes are asked about again although they still fire: people are told first, and once."""
+    return now > row.last_at + timedelta(seconds=cluster.definition.policy.breaker.hold_seconds)
 
 
 def _quiet_for(cluster: Cluster) -> timedelta:

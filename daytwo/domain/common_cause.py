@@ -54,6 +54,22 @@ def shared_trouble(
     return None
 
 
+def storm_behind(
+    situation: Situation, policy: Policy, fault_class: FaultClass, *, since: datetime
+) -> DomainTrouble | None:
+    """Return the trouble that a fault was part of, also once its nodes are asked about one by one again."""
+    pools = {pool_domain(situation.pool): situation.pool_nodes}
+    for trouble in situation.trouble:
+        ours = trouble.fault_class == fault_class and trouble.covers(since) and trouble.last_at is not None
+        if (
+            ours
+            and _is_around(trouble, situation)
+            and is_one_cause(trouble, policy, pools, now=trouble.last_at or since)
+        ):
+            return trouble
+    return None
+
+
 def is_one_cause(trouble: DomainTrouble, policy: Policy, pools: Mapping[str, int], *, now: datetime) -> bool:
     """True while so many nodes are taken for one cause. `pools` are the sizes of the pools, by `pool_domain`."""
     breaker = policy.breaker
