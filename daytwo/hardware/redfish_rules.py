@@ -16,6 +16,8 @@ OBEYS: Final = timedelta(minutes=10)
 """How long a system may take to shut down after it was asked to. Then it has not obeyed."""
 FRESH: Final = timedelta(seconds=15)
 """A word of the agent younger than this was spoken after the act's settling time, so by a system that is up now."""
+SPEAKS_AGAIN: Final = timedelta(minutes=2)
+"""An agent whose last word is younger than this is waited for: two pulses, in which its gateway may have been away."""
 SAME: Final = timedelta(seconds=2)
 """Two readings of one time differ by less, where the BMC computes it from an uptime."""
 RUNS: Final = frozenset({None, "None", "OSRunning"})
@@ -76,8 +78,11 @@ def judge(act: Act, state: State, *, at_work: str, seen_off: bool, heard: Heard,
             proof_type="bmc",
             progress=f"boot {state.boot}" if state.boot not in RUNS else "",
         )
-    decided = _same(state.last_reset, act.baseline["bmc"]["last_reset"]) or _in_its_old_boot(act, heard, now)
-    return Look(outcome=Outcome.NOT_DONE if decided else Outcome.UNCLEAR, proof=shown, proof_type="bmc")
+    if _same(state.last_reset, act.baseline["bmc"]["last_reset"]) or _in_its_old_boot(act, heard, now, FRESH):
+        outcome = Outcome.NOT_DONE
+    else:
+        outcome = Outcome.PENDING if _in_its_old_boot(act, heard, now, SPEAKS_AGAIN) else Outcome.UNCLEAR
+    return Look(outcome=outcome, proof=shown, proof_type="bmc")
 
 
 def _may_still_obey(act: Act, now: datetime) -> bool:
@@ -89,9 +94,9 @@ def _booted(act: Act, heard: Heard) -> bool:
     return bool(before and heard.boot_id and heard.boot_id != before)
 
 
-def _in_its_old_boot(act: Act, heard: Heard, now: datetime) -> bool:
+def _in_its_old_boot(act: Act, heard: Heard, now: datetime, within: timedelta) -> bool:
     before = act.baseline.get("boot_id")
-    return bool(before) and heard.boot_id == before and heard.at is not None and now - heard.at < FRESH
+    return bool(before) and heard.boot_id == before and heard.at is not None and now - heard.at < within
 
 
 def _later(found: datetime | None, before: str | None) -> bool:

@@ -18,6 +18,7 @@ BEFORE, AFTER = NOW - timedelta(hours=2), NOW - timedelta(minutes=2)
 NOTHING = Heard(None, None)
 OLD_BOOT, NEW_BOOT = Heard("boot-1", NOW - timedelta(seconds=5)), Heard("boot-2", NOW)
 WENT_SILENT = Heard("boot-1", NOW - timedelta(minutes=3))
+WAS_HEARD = Heard("boot-1", NOW - timedelta(minutes=1))
 D, P, N, U = Outcome.DONE, Outcome.PENDING, Outcome.NOT_DONE, Outcome.UNCLEAR
 
 
@@ -62,6 +63,7 @@ def test_a_bmc_that_tells_its_resets_decides(state: State, heard: Heard, seen_of
         (NOTHING, True, D),
         (NEW_BOOT, False, D),
         (OLD_BOOT, False, N),
+        (WAS_HEARD, False, P),
         (WENT_SILENT, False, U),
         (NOTHING, False, U),
     ],
