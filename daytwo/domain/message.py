@@ -63,7 +63,14 @@ def as_text(proposal: Proposal) -> str:
         f"({_faults(proposal)}) since {proposal.first_seen:%H:%M:%SZ} · {clean(proposal.cluster, MAX_NAME)} · "
         f"{'new jobs are kept off' if proposal.contain else 'takes new jobs'}"
     )
-    lines = [*_jobs(proposal), f"Do: {_do(proposal)}", _stakes(proposal), f"Why: {_why(proposal)}", _answer(proposal)]
+    lines = [
+        *_jobs(proposal),
+        *_reserved(proposal),
+        f"Do: {_do(proposal)}",
+        _stakes(proposal),
+        f"Why: {_why(proposal)}",
+        _answer(proposal),
+    ]
     return "\n".join([head, *(f"   {line}" for line in lines)])
 
 
@@ -127,6 +134,11 @@ def _jobs(proposal: Proposal) -> list[str]:
     return [*lines, f"and {more} more jobs"] if more > 0 else lines
 
 
+def _reserved(proposal: Proposal) -> list[str]:
+    """For whom the node is reserved now or soon: they are to be asked."""
+    return [f"Also: {clean(proposal.reserved, 300)}."] if proposal.reserved else []
+
+
 def _job(job: Workload) -> str:
     size = f"{len(job.nodes)} node{'s' if len(job.nodes) != 1 else ''}/{job.gpus} GPUs"
     owner = clean("/".join(filter(None, (job.user, job.account))), MAX_NAME)
@@ -179,6 +191,7 @@ def _points(proposal: Proposal) -> list[str]:
         f"**Wrong:** {clean_markdown(_faults(proposal))} on {where}, {since}; {contained}",
         f"**Do:** {clean_markdown(_do(proposal))}",
         *(f"**Interrupts:** {clean_markdown(line)}" for line in _jobs(proposal)),
+        *(f"**Reserved:** {clean_markdown(proposal.reserved)}" for _ in _reserved(proposal)),
         f"**Lost:** {clean_markdown('; '.join(proposal.lost) or 'nothing')}",
         f"**Kept:** {clean_markdown('; '.join(proposal.kept) or 'nothing that is known')}",
         f"**Why:** {clean_markdown(proposal.reason)}",

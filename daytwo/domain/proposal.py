@@ -47,7 +47,7 @@ class Advice(Frozen):
 class Proposal(Lasting):
     """What daytwo wants to do to a node and why. `lost` and `kept` are sentences; a job's times are in `workloads`.
 
-    `last_observation` is the last one it has taken into account.
+    `last_observation` is the last one it has taken into account. `reserved` says for whom the node is reserved.
     """
 
     repair_id: str
@@ -79,6 +79,7 @@ class Proposal(Lasting):
     policy_revision: int = 1
     boot_id: str | None = None
     boot_time: datetime | None = None
+    reserved: str = ""
     first_seen: datetime
     at: datetime
 
@@ -112,6 +113,7 @@ def build_proposal(
         policy_revision=situation.policy_revision,
         boot_id=situation.boot_id,
         boot_time=situation.facts.boot_time if situation.facts else None,
+        reserved=situation.facts.reserved if situation.facts else "",
         at=now,
     )
 

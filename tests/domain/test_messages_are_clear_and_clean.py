@@ -23,7 +23,7 @@ from daytwo.domain.message import (
 from daytwo.domain.policy import FaultRule, Policy
 from daytwo.domain.proposal import Proposal
 from daytwo.domain.vocabulary import Action, Mode, Moment, State
-from tests.builders import a_finding, a_job, a_proposal, a_situation
+from tests.builders import a_finding, a_job, a_proposal, a_situation, node_facts
 from workflows.names import CLAIMABLE, workflow_id
 
 LINE = "NVRM: Xid (PCI:0000:18:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
@@ -211,3 +211,10 @@ def test_a_text_from_a_node_stays_text_in_markdown() -> None:
 def test_the_title_of_an_unknown_fault_is_cleaned_too() -> None:
     proposal = a_proposal(a_situation(a_finding("x\x1b[31m")), Policy(default=FaultRule(mode=Mode.RECOMMEND)))
     assert "\x1b" not in as_text(proposal) + summary_line(proposal) + as_markdown(proposal, State.PROPOSED)
+
+
+def test_a_reservation_of_the_node_is_shown_with_its_owner_and_times() -> None:
+    says = "reserved for maintenance by anna: psu-swap from 2026-12-01 08:00Z, until 2026-12-01 10:00Z"
+    proposal = a_proposal(a_situation(a_finding(), facts=node_facts(reserved=says)))
+    assert f"Also: {says}." in as_text(proposal)
+    assert f"**Reserved:** {clean_markdown(says)}" in as_markdown(proposal, State.PROPOSED)
