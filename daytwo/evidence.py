@@ -1,7 +1,8 @@
 """What agents collected for repairs before acts that would lose it: a row with the archive, its hash and its end.
 
-The gateway keeps what comes (`keep`), activities ask for it (`ask_early`, `secure`), the service hands it out. An
-archive is a node's word: it is never opened here, and never longer than `LARGEST_ARCHIVE`.
+The gateway keeps what comes (`keep`), activities ask for it (`activities.evidence`), the service hands it out, and
+`daytwo.controller.pruning` deletes what is old. An archive is a node's word: it is never opened here, and never longer
+than `LARGEST_ARCHIVE`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlmodel import Session, col, delete, select
+from sqlmodel import Session, col, select
 
 from daytwo.domain.policy import Policy
 from daytwo.store.tables import ClusterRow, EvidenceRow, NodeRequestRow
@@ -43,11 +44,6 @@ def of_repair(session: Session, repair_id: str) -> list[EvidenceRow]:
     return list(session.exec(mine.order_by(col(EvidenceRow.at), col(EvidenceRow.id))))
 
 
-def forget_old(session: Session, now: datetime) -> int:
-    """Delete what has been kept for long enough; returns how many."""
-    return session.exec(delete(EvidenceRow).where(col(EvidenceRow.expires_at) <= now)).rowcount
-
-
 def _write(
     session: Session,
     request: NodeRequestRow,
@@ -57,7 +53,6 @@ def _write(
     parts: list[dict[str, Any]],
     error: str,
 ) -> None:
-    forget_old(session, now)
     row = EvidenceRow(
         id=request.id,
         repair_id=request.repair_id or "",

@@ -193,12 +193,3 @@ async def test_an_answer_that_comes_twice_or_late_changes_nothing(plane: Plane) 
     await plane.secure()
     plane.agent("done", result())
     assert [row.error for row in plane.rows()] == ["not accepted in time"]
-
-
-async def test_what_is_old_is_deleted(plane: Plane) -> None:
-    await plane.secure()
-    plane.agent("done", result())
-    with plane.store.write() as session:
-        early = evidence.forget_old(session, NOW + timedelta(days=89))
-        late = evidence.forget_old(session, NOW + timedelta(days=90))
-    assert (early, late, plane.rows()) == (0, 1, [])
