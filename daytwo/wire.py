@@ -23,7 +23,8 @@ POST /v1/nodes/{node}/pulse
 Of two versions the gateway is the newer one: it is upgraded first. It takes all that the agents of the release before
 say; what it adds to its answers is optional, and an agent that does not know it passes it over. A kind of request that
 an agent does not know is answered `failed` and names the kinds it knows. An agent that is newer than its gateway may
-be refused (422, which names the field): it keeps what it has to say, and says it when the gateway is new.
+be refused (422, which names the field): it keeps what it has to say, and says it when the gateway is new. A record has
+the same fields in every version, for one that is refused is set aside; what is new goes into its `detail`.
 
 401 unknown or revoked token · 403 another node's name · 413 too large · 422 a field is wrong (named) · 429 too fast
 """

@@ -249,9 +249,11 @@ async def a_plane(root: Path, client: Client, *, nodes: int = NODES) -> AsyncIte
 
 
 @contextlib.asynccontextmanager
-async def a_world(root: Path, client: Client, *, nodes: int = NODES) -> AsyncIterator[Plane]:
+async def a_world(
+    root: Path, client: Client, *, nodes: int = NODES, store_url: str | None = None
+) -> AsyncIterator[Plane]:
     """Store, gateway and fleet, without anything that repairs."""
-    settings = prepared(root, nodes)
+    settings = prepared(root, nodes, store_url)
     with contextlib.ExitStack() as processes:
         _start_gateway(processes, settings)
         start_lab(processes, settings, nodes)
