@@ -130,9 +130,10 @@ class NodeFindings:
 
     def _replace(self, finding: FindingRow | None, folded: FindingRow, seen: ObservationRow) -> Effect:
         was = (finding.status, finding.count) if finding else (FindingStatus.CLEARED, 0)
-        row = finding or self._rows.setdefault((seen.fault, seen.entity), _blank(seen))
-        for name in _COPIED:
-            setattr(row, name, getattr(folded, name))
+        row = finding or self._rows.setdefault((seen.fault, seen.entity), folded)
+        if row is not folded:
+            for name in _COPIED:
+                setattr(row, name, getattr(folded, name))
         row.last_observation = max(row.last_observation, seen.id or 0)
         self._session.add(row)
         return _effect(was, (row.status, row.count))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
@@ -23,6 +23,9 @@ from daytwo.wire import node_entity
 
 Guard = Callable[[Session], None]
 """Raises inside a write when whoever writes no longer may: `lambda session: guarded(session, lease)`."""
+
+NodeKey = tuple[str, str]
+"""Cluster and name."""
 
 Query = SelectOfScalar[ObservationRow]
 
@@ -72,11 +75,11 @@ def observe(
 def observe_in(session: Session, observations: Sequence[Observation], *, now: datetime) -> tuple[Effect, ...]:
     """Like `observe`, inside the caller's write transaction. A node that anything new was seen of is due once more."""
     effects: dict[int, Effect] = {}
-    _lock(session, observations)
+    locked = _lock(session, observations)
     numbered = sorted(enumerate(observations), key=lambda pair: (pair[1].cluster, pair[1].node, pair[0]))
     for (cluster, node), group in groupby(numbered, key=lambda pair: (pair[1].cluster, pair[1].node)):
         places, of_node = zip(*group, strict=True)
-        effects.update(zip(places, _of_node(session, cluster, node, of_node, now), strict=True))
+        effects.update(zip(places, _of_node(session, locked, (cluster, node), of_node, now), strict=True))
     return tuple(effects[place] for place in range(len(observations)))
 
 
@@ -89,8 +92,9 @@ def lock_node(session: Session, cluster: str, node: str) -> NodeRow:
     return row
 
 
-def _lock(session: Session, observations: Sequence[Observation]) -> None:
+def _lock(session: Session, observations: Sequence[Observation]) -> dict[NodeKey, NodeRow]:
     """Lock what the observations are about before anything is read of it: clusters first, then nodes in one order."""
+    locked: dict[NodeKey, NodeRow] = {}
     about = sorted({(each.cluster, each.node) for each in observations})
     for cluster, node in about:
         if node == CLUSTER_WIDE:
@@ -98,13 +102,20 @@ def _lock(session: Session, observations: Sequence[Observation]) -> None:
     for cluster, group in groupby(about, key=itemgetter(0)):
         names = [node for _, node in group if node != CLUSTER_WIDE]
         if len(names) > 1:
-            locks.lock_nodes(session, cluster, names)
+            rows = locks.lock_nodes(session, cluster, names)
+            locked.update({(cluster, name): row for name, row in rows.items()})
+    return locked
 
 
 def _of_node(
-    session: Session, cluster: str, node: str, observations: Sequence[Observation], now: datetime
+    session: Session,
+    locked: Mapping[NodeKey, NodeRow],
+    key: NodeKey,
+    observations: Sequence[Observation],
+    now: datetime,
 ) -> list[Effect]:
-    row = None if node == CLUSTER_WIDE else lock_node(session, cluster, node)
+    cluster, node = key
+    row = None if node == CLUSTER_WIDE else locked.get(key) or lock_node(session, cluster, node)
     named = [_named(each) for each in observations]
     known = _known(session, named)
     faults, entities = {each.fault for each in named}, {each.entity for each in named}
