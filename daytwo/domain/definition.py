@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from daytwo.domain.node_ranges import expand_nodes
 from daytwo.domain.policy import Policy
@@ -16,6 +16,18 @@ SERVED: Final = (ClusterKind.SLURM, ClusterKind.SIMULATED)
 """The kinds that this version can look after."""
 
 _REFERENCE: Final = re.compile(r"file:/.+|env:[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def _a_reference(value: object) -> object:
+    if not isinstance(value, str) or not _REFERENCE.fullmatch(value):
+        # Not quoted: it may be the secret itself.
+        raise ValueError("found something that is no reference, allowed: file:/path or env:NAME")
+    return value
+
+
+Reference = Annotated[str, BeforeValidator(_a_reference)]
+"""Where a secret is; never the secret."""
 
 
 class NodeGroup(Frozen):
@@ -80,7 +92,7 @@ class BmcAccess(Frozen):
     )
     verify: bool = Field(default=True, description="False: whoever answers at the address is sent the password.")
     user: str = Field(min_length=1, description="The account on the BMCs; it needs the right to reset.")
-    password: str = Field(description="Where its password is: `file:/path` or `env:NAME`. Never the password.")
+    password: Reference = Field(description="Where its password is: `file:/path` or `env:NAME`. Never the password.")
     lit_is_located: bool = Field(
         default=True,
         description="An indicator that is `Lit` says that somebody looks for the machine. False for BMCs that know no "
@@ -92,14 +104,6 @@ class BmcAccess(Frozen):
     def _names_can_be_read(cls, nodes: tuple[str, ...]) -> tuple[str, ...]:
         expand_nodes(nodes)
         return nodes
-
-    @field_validator("password")
-    @classmethod
-    def _is_a_reference(cls, password: str) -> str:
-        if not _REFERENCE.fullmatch(password):
-            # Not quoted: it may be the password itself.
-            raise ValueError("found something that is no reference, allowed: file:/path or env:NAME")
-        return password
 
 
 class CommandHardware(Frozen):
@@ -134,7 +138,7 @@ class CommandHardware(Frozen):
         description="Whether it must say which machine it would act on, so that it is compared with what the node's "
         "agent said. False: a wrong machine is the program's own mistake.",
     )
-    secrets: dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str] = Field(
+    secrets: dict[str, Reference] = Field(
         default_factory=dict,
         description="What it is given under `secrets`, each as a reference: `file:/path` or `env:NAME`.",
     )
@@ -148,11 +152,10 @@ class CommandHardware(Frozen):
 
     @field_validator("secrets")
     @classmethod
-    def _are_references(cls, secrets: dict[str, str]) -> dict[str, str]:
-        for name, reference in secrets.items():
-            if not _REFERENCE.fullmatch(reference):
-                # Not quoted: it may be the secret itself.
-                raise ValueError(f"{name}: found something that is no reference, allowed: file:/path or env:NAME")
+    def _have_names(cls, secrets: dict[str, str]) -> dict[str, str]:
+        for name in secrets:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"found the name {name!r}, allowed: letters, digits and _")
         return secrets
 
 

@@ -180,7 +180,7 @@ BASE: dict[str, Any] = {"driver": "command", "program": ("/usr/local/bin/power",
         ({"program": ("power",)}, "found 'power', allowed: a program by its absolute path"),
         ({"acts": ("remove",)}, "acts"),
         ({"act_seconds": 21}, "act_seconds"),
-        ({"secrets": {"password": "hunter2"}}, "password: found something that is no reference"),
+        ({"secrets": {"password": "hunter2"}}, "found something that is no reference"),
         ({"driver": "ipmi"}, "driver"),
     ],
 )
