@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from activities import others
+from activities import in_incidents, others
 from activities import signatures as do
 from activities.boundary import implements
 from activities.patience import LONGEST_OUTAGE, Patience
@@ -69,6 +69,7 @@ class SchedulerActivities:
             return Right(granted=False, text=shut.says, opens_at=shut.opens_at)
         problem = (
             await self._others_first(cluster, arg)
+            or await self.world.read(lambda s: in_incidents.holds_policy_back(s, arg, policy, now))
             or await self._interrupts_too_much(cluster, arg, now)
             or await self.world.write(lambda s: repairs.take_right(s, arg.ref, policy.budget, now))
         )
@@ -79,8 +80,10 @@ class SchedulerActivities:
         """For whom the repair waits before it takes its right; while the scheduler does not answer nobody knows."""
         try:
             await others.act_after_others(self.world, cluster, arg)
-        except TryAgain as error:
+        except NotYet as error:
             return str(error)
+        except TryAgain as error:
+            return f"it is not known which jobs would be interrupted: {error}"
         return ""
 
     async def _interrupts_too_much(self, cluster: Cluster, arg: StepInput, now: datetime) -> str:

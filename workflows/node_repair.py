@@ -233,8 +233,9 @@ class NodeRepair(RepairRun):
 
     async def _verifying(self) -> Event:
         tests = await self._poll(do.VERIFY, self._step("verify"))
-        self._run.verified_run, self._run.judged_up_to = tests.run_id, tests.up_to
+        self._run.verified_run = tests.run_id
         if tests.passed:
+            self._run.judged_up_to = tests.up_to
             return self._say(Event.VERIFIED, tests.summary)
         if tests.still_faulty:
             return self._still_faulty(tests.summary)

@@ -142,10 +142,11 @@ RULES: Final[dict[State, Rule]] = {
 def after(state: State, event: Event, *, held_from: State | None = None) -> State | None:
     """Return where `event` leads from `state`, or `None` if it is not accepted there.
 
-    A release leads back to where the repair was held (`held_from`).
+    A release leads back to where the repair was held (`held_from`), but never past the look that `waiting` takes.
     """
     if state is S.HELD:
-        return {E.RELEASED: held_from, E.DISMISSED: S.DISMISSED, E.STUCK: S.NEEDS_HELP}.get(event)
+        back = S.WAITING if held_from is S.DRAINING else held_from
+        return {E.RELEASED: back, E.DISMISSED: S.DISMISSED, E.STUCK: S.NEEDS_HELP}.get(event)
     return TRANSITIONS.get((state, event))
 
 
@@ -158,7 +159,8 @@ def mermaid() -> str:
     """The table as a Mermaid state diagram."""
     lines = ["stateDiagram-v2", f"    [*] --> {S.PROPOSED.value}"]
     lines += [f"    {_name(a)} --> {_name(b)}: {e.value}" for (a, e), b in TRANSITIONS.items()]
-    lines += [f"    {S.HELD.value} --> {_name(s)}: {E.RELEASED.value}" for s in sorted(HELD_FROM)]
+    released = {after(S.HELD, E.RELEASED, held_from=s) for s in HELD_FROM}
+    lines += [f"    {S.HELD.value} --> {_name(s)}: {E.RELEASED.value}" for s in sorted(filter(None, released))]
     lines += [f"    {S.HELD.value} --> {S.DISMISSED.value}: {E.DISMISSED.value}"]
     lines += [f"    {S.HELD.value} --> {_name(S.NEEDS_HELP)}: {E.STUCK.value}"]
     lines += [f"    {_name(s)} --> [*]" for s in sorted(TERMINAL)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,12 +16,18 @@ from activities.world import World
 from daytwo.adapters import Adapters
 from daytwo.domain.exchange import AuthoriseInput, RepairRef, Verdict
 from daytwo.domain.policy import Person
-from daytwo.domain.vocabulary import Action, State
+from daytwo.domain.seams import Request
+from daytwo.domain.vocabulary import Action, Mark, State
 from daytwo.intents import Ledger
+from daytwo.lab.fleet import Fleet
+from daytwo.lab.server import Lab, lab_app, now
+from daytwo.lab.serving import listen, serving_app
 from daytwo.notify.log import LogNotifier
+from daytwo.schedulers.simulated import SimulatedScheduler
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow, RepairRow
 from tests.builders import NOW
+from tests.contracts.scheduler import run as write
 from tests.rows import LEA, REPAIR, a_cluster, a_definition, a_node, a_policy, a_repair, keep
 
 LEO = Person(name="Leo", roles=("lead",), identities=("cli:leo", "slack:U7"))
@@ -78,11 +86,33 @@ class Court:
             return session.get_one(RepairRow, REPAIR)
 
 
-def a_court(store: Store, folder: Path, *, repair: dict[str, Any] | None = None, **policy: Any) -> Court:
+@pytest.fixture(scope="session")
+async def scheduler() -> AsyncIterator[str]:
+    """The socket of a simulated scheduler that has the node, quarantined by the repair."""
+    # The kernel allows 107 bytes for the name of a socket, which a test's own folder may exceed.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "lab.sock")
+        lab = Lab(Fleet((REF.node,), wall=now, seed=7), speed=60.0, clock=lambda: 0.0)
+        async with serving_app(lab_app(lab), listen(path)):
+            await quarantine(SimulatedScheduler(str(path), REF.cluster))
+            yield str(path)
+
+
+async def quarantine(scheduler: SimulatedScheduler) -> None:
+    """Write the repair's marks, which whoever takes the right has by then."""
+    for act in scheduler.quarantine_acts(REF.cluster, REF.node, Mark(repair_id=REPAIR, text="test")):
+        request = await scheduler.prepare(act)
+        assert isinstance(request, Request), request
+        await write(request)
+
+
+def a_court(
+    store: Store, folder: Path, *, repair: dict[str, Any] | None = None, scheduler: str = "", **policy: Any
+) -> Court:
     """A court whose cluster has this policy."""
     rules = policy.get("policy") or a_policy(people=(LEA, LEO), **policy)
     definition = a_definition(policy=rules)
-    definition = definition.model_copy(update={"simulated_socket": str(folder / "lab.sock")})
+    definition = definition.model_copy(update={"simulated_socket": scheduler or str(folder / "lab.sock")})
     keep(store, a_cluster(definition=definition.model_dump(mode="json")), a_node(), a_repair(**repair or {}))
     adapters, time = Adapters(store), [NOW]
     notifier = LogNotifier(folder / "notices.jsonl")

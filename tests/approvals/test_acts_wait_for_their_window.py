@@ -19,9 +19,9 @@ OPENS = NOW.replace(hour=22, minute=0, second=0)
 
 
 @pytest.fixture
-def court(store: Store, tmp_path: Path) -> Court:
+def court(store: Store, tmp_path: Path, scheduler: str) -> Court:
     window = Window(name="nights", begins="22:00", ends="06:00", actions=(Action.REBOOT,))
-    return a_court(store, tmp_path, policy=Policy(windows=(window,)))
+    return a_court(store, tmp_path, policy=Policy(windows=(window,)), scheduler=scheduler)
 
 
 async def asked(court: Court, action: Action = Action.REBOOT) -> Right:

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from activities.scheduler import SchedulerActivities
+from daytwo.domain.exchange import StepInput
 from daytwo.domain.vocabulary import Action, State
 from daytwo.store.engine import Store
 from daytwo.store.tables import IncidentRow, NodeRow
-from tests.approvals.conftest import Court, a_court
-from tests.builders import NOW
+from tests.approvals.conftest import REF, Court, a_court
+from tests.builders import NOW, a_proposal
 from tests.rows import keep
 
 INCIDENT = "i-20261130-142000-abcde"
@@ -46,9 +48,20 @@ async def test_a_policys_approval_waits_until_it_is_over(court: Court) -> None:
     assert (await court.judge(ident)).status == "accepted"
 
 
+@pytest.mark.parametrize(("channel", "granted"), [("policy", False), ("cli", True)])
+async def test_what_a_policy_approved_does_not_begin_in_an_incident_that_came_since(
+    court: Court, channel: str, granted: bool
+) -> None:
+    court.written("policy" if channel == "policy" else "cli:lea", channel=channel, status="accepted", ended_at=NOW)
+    open_incident(court)
+    step = StepInput(ref=REF, stage="right-1", action=Action.REBOOT, proposal=a_proposal(), since=NOW)
+    right = await SchedulerActivities(court.world).take_right(step)
+    assert (right.granted, f"while incident {INCIDENT} goes on" in right.text) == (granted, not granted)
+
+
 @pytest.fixture
-def court(store: Store, tmp_path: Path) -> Court:
-    return a_court(store, tmp_path)
+def court(store: Store, tmp_path: Path, scheduler: str) -> Court:
+    return a_court(store, tmp_path, scheduler=scheduler)
 
 
 @pytest.mark.parametrize(
