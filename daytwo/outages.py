@@ -103,8 +103,25 @@ class Outages:
             if known is not None:
                 known.last_good = now
             sure = known is not None and not known.away and now - known.written < SURE_FOR
-        if not sure:
+        if not sure and not await self._is_well(part, now):
             await self._write(part, lambda session: self._back(session, part, now), _Known(False, now, now))
+
+    async def _is_well(self, part: str, now: datetime) -> bool:
+        """Whether its row says so already: then nothing is written."""
+        try:
+            row = await asyncio.to_thread(self._row, part)
+        except TryAgain as error:
+            log.info("%s: not looked up: %s", part, error)
+            return True
+        if row is None or row.away:
+            return False
+        with self._lock:
+            self._known[part] = _Known(False, now, now)
+        return True
+
+    def _row(self, part: str) -> PartRow | None:
+        with self._store.read() as session:
+            return session.get(PartRow, (part, self._seen_by))
 
     async def bad(self, part: str, error: str, *, since: datetime | None = None) -> None:
         """It did not answer, or nothing that can be read, to what was asked at `since`. Raises as `good` does."""
