@@ -44,8 +44,9 @@ def main() -> int:
     send = order["send"]
     if send["type"] == "command":
         os.execvpe(send["argv"][0], send["argv"], {**os.environ, **send["env"]})  # noqa: S606  # argv, no shell
-    kinds = {"https": https, "request": request, "program": program}
-    return kinds[send["type"]](send)
+    if send["type"] == "program":
+        return program(send, order["deadline"])
+    return https(send) if send["type"] == "https" else request(send)
 
 
 def arm(deadline: float) -> None:
@@ -87,11 +88,12 @@ def https(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of `
     return 0 if 200 <= answer.status < 300 else 1
 
 
-def program(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of `daytwo.domain.seams.Program`
+def program(send: dict, deadline: float) -> int:  # type: ignore[type-arg]  # the decoded JSON of `daytwo.domain.seams.Program`
     """Run an operator's program and print what came of it as one line of JSON. Returns 0, whatever its own status.
 
     It runs in a group of its own that the alarm kills whole: a program that calls others must not act late through
-    them. What it leaves running at its end is killed too.
+    them. What it leaves running at its end is killed too. The program has an alarm of its own, which `exec` keeps: it
+    dies at the deadline also where this process is stopped.
     """
     import subprocess  # only here, as above
 
@@ -101,7 +103,14 @@ def program(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
     try:
         child = subprocess.Popen(
-            send["argv"], stdin=pipe, stdout=pipe, stderr=pipe, env=quiet, cwd="/", start_new_session=True
+            send["argv"],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            env=quiet,
+            cwd="/",
+            start_new_session=True,
+            preexec_fn=lambda: _in_time(deadline),  # this process has one thread
         )
     except OSError as problem:
         print(json.dumps({"status": None, "error": f"cannot be started: {problem.strerror}"}))
@@ -116,6 +125,12 @@ def program(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of
     error = "its answer is too long" if too_long else _tidy(complaint, send["secrets"])
     print(json.dumps({"status": status, "said": _tidy(said, send["secrets"]), "error": error}))
     return 0
+
+
+def _in_time(deadline: float) -> None:
+    """In the child, before it becomes the program: past the deadline it goes no further."""
+    arm(deadline)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
 
 def _converse(child: "subprocess.Popen[bytes]", order: bytes) -> tuple[bytes, bytes, bool]:  # type: ignore[name-defined]  # noqa: F821  # imported where it is used

@@ -6,6 +6,7 @@ further than it can be read: what it cannot say in the words of the specificatio
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
@@ -83,11 +84,12 @@ class CommandHardware:
         if asked.told != "told" or (theirs := self._another_machine(act, asked.answer)):
             found = asked.problem or theirs
             return Look(outcome=Outcome.UNCLEAR, proof=found, proof_type="command")
-        return self._judge(act, asked.answer)
+        heard = await asyncio.to_thread(self._memory.heard, act.node)
+        return self._judge(act, asked.answer, heard.boot_id)
 
-    def _judge(self, act: Act, answer: Answer) -> Look:
+    def _judge(self, act: Act, answer: Answer, heard: str | None) -> Look:
         """The program's word, and the agent's: one that speaks from another boot saw the boot, whoever made it."""
-        before, heard = act.baseline.get("boot_id"), self._memory.heard(act.node).boot_id
+        before = act.baseline.get("boot_id")
         booted = bool(before and heard and heard != before)
         proof = f"{answer.proof}; boot {before} became {heard}" if booted else answer.proof
         if answer.outcome is Outcome.NOT_DONE and booted:

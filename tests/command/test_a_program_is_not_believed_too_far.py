@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from daytwo import sender
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.definition import CommandHardware as Definition
 from daytwo.domain.errors import NotYet, Refused, UnknownAnswer
@@ -111,6 +117,29 @@ async def test_the_deadline_kills_all_that_the_program_started(machine: Machine,
         sent = await child.go()
     await asyncio.sleep(2.0)
     assert (sent.error, (tmp_path / "late").exists()) == (LATE, False)
+
+
+@pytest.mark.parametrize("stopped", [0.0, 0.7], ids=["before-it-starts", "while-it-runs"])
+def test_a_sender_that_is_stopped_past_the_deadline_lets_nothing_happen_late(
+    machine: Machine, tmp_path: Path, stopped: float
+) -> None:
+    machine.program = ("/bin/sh", "-c", f"sleep 2; touch {tmp_path}/late")
+    order = {"deadline": time.monotonic() + 1.5, "send": a_program(machine).model_dump(mode="json")}
+    with subprocess.Popen([sys.executable, "-I", "-S", sender.__file__], stdin=PIPE, stdout=PIPE, stderr=PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(json.dumps(order).encode() + b"\n")
+        child.stdin.flush()
+        child.stdout.readline()
+        if not stopped:
+            child.send_signal(signal.SIGSTOP)
+        child.stdin.write(b"go\n")
+        child.stdin.flush()
+        time.sleep(stopped)
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)
+        child.send_signal(signal.SIGCONT)
+    assert not (tmp_path / "late").exists()
 
 
 async def test_what_a_program_leaves_running_is_killed_with_it(machine: Machine, tmp_path: Path) -> None:
