@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -17,7 +17,6 @@ FORM: Final = "names and ranges such as gpu-07, gpu-[001-016,020] or r[1-2]n[01-
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?", re.ASCII)
 _PIECE = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]|([^\[\],]+)")
 _SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
-_COMMA_OUTSIDE = re.compile(r",(?![^\[\]]*\])")
 
 
 class RangeError(ValueError):
@@ -33,7 +32,7 @@ def expand_nodes(patterns: Iterable[str]) -> tuple[str, ...]:
 def _expand(patterns: tuple[str, ...]) -> tuple[str, ...]:
     parts: list[list[Sequence[str]]] = []
     count = 0
-    for pattern in (pattern for whole in patterns for pattern in _COMMA_OUTSIDE.split(whole)):
+    for pattern in (pattern for whole in patterns for pattern in _split(whole)):
         parts.append(_parts(pattern))
         count += prod(len(choices) for choices in parts[-1])
         if count > MAX_NAMES:
@@ -43,6 +42,18 @@ def _expand(patterns: tuple[str, ...]) -> tuple[str, ...]:
         if not _NAME.fullmatch(name):
             raise RangeError(f"found {name[:80]!r}, allowed: letters, digits, '-', '.', '_', at most 253; {FORM}")
     return names
+
+
+def _split(whole: str) -> Iterator[str]:
+    """The patterns between the commas that stand outside of brackets."""
+    start, inside = 0, False
+    for place, char in enumerate(whole):
+        if char == "," and not inside:
+            yield whole[start:place]
+            start = place + 1
+        elif char in "[]":
+            inside = char == "["
+    yield whole[start:]
 
 
 def _parts(pattern: str) -> list[Sequence[str]]:

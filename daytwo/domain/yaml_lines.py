@@ -16,6 +16,7 @@ import yaml
 Path = tuple[str | int, ...]
 
 MAX_CHARS: Final = 2_000_000
+MAX_DEPTH: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def read_yaml(text: str) -> Document:
         document.problems.append(Problem(1, "", f"{len(text)} characters", f"at most {MAX_CHARS}"))
         return document
     try:
-        document.problems += _aliases(text)
+        document.problems += _too_much(text)
         root = None if document.problems else yaml.compose(text, _Loader)
     except yaml.YAMLError as error:
         document.problems.append(_syntax(error))
@@ -82,8 +83,14 @@ def path_text(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def _aliases(text: str) -> Iterator[Problem]:
+def _too_much(text: str) -> Iterator[Problem]:
+    """What makes of a small text a large value, or a deep one that the library would read by calling itself."""
+    depth = 0
     for event in yaml.parse(text, _Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            yield Problem(_line(event), "", f"more than {MAX_DEPTH} levels", "fewer")
+            return
         if isinstance(event, yaml.AliasEvent):
             yield Problem(_line(event), "", f"the alias *{event.anchor}", "values written out")
 
