@@ -107,7 +107,7 @@ def _copy_out(store: Store, part: Path) -> None:
 
 def _copy(source: sqlite3.Connection, part: Path) -> None:
     with closing(sqlite3.connect(part)) as copy:
-        source.backup(copy, pages=1_000, sleep=0.01)
+        source.backup(copy)  # in one step: it reads one moment, and keeps no writer waiting
         found = copy.execute("PRAGMA quick_check").fetchone()[0]
         if found != "ok":
             raise Refused(f"the database is damaged: {found}")
