@@ -98,5 +98,5 @@ async def test_without_its_store_everything_waits_and_nothing_that_nodes_say_is_
         await asyncio.to_thread(plane.lab.break_node, said, "xid-79")
         seen = await plane.watched(SECONDS)
     assert_calm(seen, "store")
-    await asyncio.gather(assert_repaired(plane, acting), plane.proposed(said))
+    await asyncio.gather(assert_repaired(plane, acting), plane.in_state(said, S.PROPOSED, seconds=100))
     await plane.until(plane.reached, "nothing is away any more", 60)
