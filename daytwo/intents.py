@@ -81,16 +81,24 @@ class Ledger:
         return await self._judge(row.id)
 
     async def _resolve_another(self, act: Act, guard: Guard | None) -> None:
-        """Go on with what is unresolved on the node, if it is this repair's: nobody else may ask for it any more."""
+        """Go on with what is unresolved on the node, if it is this repair's: nobody else may ask for it any more.
+
+        So it is with what a repair has left that is over. What was not sent of it never will be.
+        """
         row = await asyncio.to_thread(self._in_the_way, act)
         if row is None:
             return
-        if row.repair_id != act.mark.repair_id:
+        is_over = row.repair_id != act.mark.repair_id and await asyncio.to_thread(self._is_over, row)
+        if row.repair_id != act.mark.repair_id and not is_over:
             raise NotYet(f"{act.node}: an act of repair {row.repair_id} is not resolved yet", LOOK_AGAIN_SECONDS)
-        if row.state == "intended" and _is_overtaken(ActKind(row.kind), act.kind):
+        if row.state == "intended" and (is_over or _is_overtaken(ActKind(row.kind), act.kind)):
             await asyncio.to_thread(self._fail, row, GIVEN_UP, f"not sent: {act.kind} came instead")
         else:
             await self._go_on(row, guard)
+
+    def _is_over(self, row: IntentRow) -> bool:
+        with self._store.read() as session:
+            return _is_over(session, Act.model_validate(row.act))
 
     def _in_the_way(self, act: Act) -> IntentRow | None:
         with self._store.read() as session:
@@ -145,10 +153,12 @@ class Ledger:
         with self._store.write() as session:
             if guard:
                 guard(session)
+            now = self._now()
             stop = _stop(session, act)
             if stop:
+                if _is_over(session, act):  # nobody may ever send it, and it must not lock the node
+                    _move(session, key, ("intended",), _given_up(stop, now))
                 return stop
-            now = self._now()
             values = {
                 "state": "sending",
                 "tries": IntentRow.tries + 1,
@@ -306,6 +316,19 @@ def _stop(session: Session, act: Act) -> str:
     if act.kind in BRINGS_BACK:
         return ""
     return _left(session, act) or _frozen(session, act) or _stopped(session, act, repair)
+
+
+def _is_over(session: Session, act: Act) -> bool:
+    """Whether what stood behind an act has ended, so that the act is never sent. Of what is not known, nobody knows."""
+    repair = session.get(RepairRow, act.mark.repair_id)
+    if repair is not None:
+        return not _is_open(act, repair)
+    incident = session.get(IncidentRow, incident_of(act.mark.repair_id))
+    return incident is not None and incident.open_key is None and act.kind not in BRINGS_BACK
+
+
+def _given_up(why: str, now: datetime) -> dict[str, object]:
+    return {"state": "failed", "open_node": None, "proof_type": GIVEN_UP, "error": why[:500], "updated_at": now}
 
 
 def _left(session: Session, act: Act) -> str:

@@ -79,6 +79,55 @@ async def test_a_node_comes_back_although_an_act_of_its_repair_is_frozen(
     assert target.sent() == ["unreserve"]
 
 
+NEXT = "r-20261130-040000-bbbbb"
+
+
+def is_over(store: Store) -> None:
+    """The repair was dismissed, and the next one of the node is open."""
+    in_state(store, "dismissed", open_key=None)
+    with store.write() as session:
+        node = session.get_one(NodeRow, ("east", "n1"))
+        repairs.open_row(session, NEXT, node, why="test", opened_by="policy", policy_revision=1, now=START)
+
+
+async def test_what_a_repair_has_left_unsent_does_not_keep_the_next_one_from_acting(
+    ledger: Ledger, target: Switchboard, store: Store
+) -> None:
+    in_state(store, "proposed")
+    await frozen_while_intended(ledger, store, ActKind.RESERVE)
+    is_over(store)
+    theirs = an_act(ActKind.DRAIN).model_copy(update={"mark": Mark(repair_id=NEXT, text="test")})
+    await tried(ledger, "theirs", theirs)
+    assert target.sent() == ["drain"]
+
+
+async def test_what_a_repair_has_left_unsent_is_given_up_once_it_is_over(
+    ledger: Ledger, target: Switchboard, store: Store
+) -> None:
+    in_state(store, "proposed")
+    await frozen_while_intended(ledger, store, ActKind.RESERVE)
+    is_over(store)
+    with pytest.raises(NotYet, match="is not open"):
+        await ledger.carry_on(REPAIR)
+    await ledger.carry_on(REPAIR)  # there is nothing left
+    assert target.sent() == []
+
+
+async def test_what_a_repair_has_sent_is_proven_for_the_next_one(
+    ledger: Ledger, target: Switchboard, store: Store
+) -> None:
+    in_state(store, "proposed")
+    target.works, target.hangs = False, True
+    with pytest.raises(NotYet, match="under way"):
+        await ledger.carry_out("act", "files", an_act(ActKind.RESERVE))
+    is_over(store)
+    target.works, target.hangs = True, False
+    target.file(an_act(ActKind.RESERVE)).touch()
+    theirs = an_act(ActKind.DRAIN).model_copy(update={"mark": Mark(repair_id=NEXT, text="test")})
+    await tried(ledger, "theirs", theirs)
+    assert target.sent() == ["reserve", "drain"]
+
+
 @pytest.mark.parametrize("kind", [ActKind.REBOOT, ActKind.POWER_CYCLE, ActKind.REQUEUE])
 async def test_an_act_that_was_stopped_is_not_sent_by_the_marks_for_the_tests(
     ledger: Ledger, target: Switchboard, store: Store, kind: ActKind
