@@ -19,8 +19,8 @@ REFUSED, AGAIN = 3, 4
 def main():
     asked = json.load(sys.stdin)
     bmc = Bmc(sys.argv[1].replace("{node}", asked["node"]), asked["secrets"]["password"])
-    answer = {"baseline": baseline, "check": check, "act": act, "look": look}[asked["question"]](bmc, asked)
-    json.dump(answer, sys.stdout)
+    answer = {"baseline": baseline, "check": check, "act": act, "look": look}[asked["question"]]
+    json.dump(answer(bmc, asked), sys.stdout)
 
 
 def baseline(bmc, asked):
