@@ -39,8 +39,9 @@ log = logging.getLogger(__name__)
 
 POOLS_FOR: Final = timedelta(seconds=2)
 """Counts of pools are kept this long: the scheduler is read as often."""
-TAKEN_FOR: Final = timedelta(seconds=30)
-"""A node that was let be contained counts as out for so long, until the scheduler itself says so."""
+TAKEN_FOR: Final = timedelta(minutes=2)
+"""A node that was let be contained counts as out for so long, until the scheduler itself says so: in a storm on a slow
+machine it may be its turn only then."""
 
 
 class Looked(NamedTuple):
