@@ -50,9 +50,11 @@ def running(store: Store, url: str, tmp_path: Path, nvml_library: Path, fake_nvm
     (tmp_path / "token").write_text(issue_token(store, "east", "n1", now=now()))
     agent.log.touch()
     agent.start()
-    until(lambda: node(store).inventory)
-    yield agent
-    agent.kill()
+    try:
+        until(lambda: node(store).inventory, 30.0)
+        yield agent
+    finally:
+        agent.kill()
 
 
 def node(store: Store) -> NodeRow:
