@@ -70,6 +70,11 @@ def test_a_part_that_one_process_finds_away_is_away(watched: Store, client: http
     assert states(client)["notifier"] == "away"
 
 
+def test_workers_are_not_known_of_while_temporal_is_away(watched: Store, client: httpx.Client) -> None:
+    keep(watched, away("temporal"), a_part("worker"))
+    assert states(client)["worker"] == "unknown"
+
+
 @pytest.mark.parametrize("part", ["temporal", "worker", "scheduler/east"])
 @pytest.mark.parametrize("loop", [{"stepped_at": ago(3600)}, {"expires_at": ago(60)}], ids=["stuck", "dead"])
 def test_what_nobody_watches_is_unknown(

@@ -36,7 +36,12 @@ def parts_of(session: Session, loops: Sequence[LoopView], now: datetime) -> tupl
         watched_by = WATCHED_BY.get(name.partition("/")[0])
         return _part(name, rows.get(name, []), watched_by if watched_by not in alive else None, now)
 
-    found = [PartView(part=outages.STORE, state="ok"), part(outages.TEMPORAL), part(outages.WORKER)]
+    temporal, worker = part(outages.TEMPORAL), part(outages.WORKER)
+    if temporal.state == "away" and worker.state == "ok":
+        worker = PartView(
+            part=outages.WORKER, state="unknown", why="Temporal is away, which knows", since=temporal.since
+        )
+    found = [PartView(part=outages.STORE, state="ok"), temporal, worker]
     found += [_gateway(session, now), part(outages.NOTIFIER)]
     for cluster in session.exec(select(ClusterRow).order_by(col(ClusterRow.name))):
         found.append(part(outages.scheduler_of(cluster.name)))
