@@ -83,8 +83,9 @@ def remembering(before: NodeFacts | None, now: NodeFacts) -> NodeFacts:
         return now
     if before.drained_by == "person" and now.drained_by == "scheduler":
         return now.model_copy(update={"drained_by": "person", "ownership": Ownership.FOREIGN})
-    fell = before.drained_by == "nobody" and now.drained_by == "person" and "DRAIN" not in now.states
-    if (fell or before.drained_by == "scheduler") and before.reason == now.reason and "DOWN" in now.states:
+    # Whoever drains a node, or sets it down, gives its reason a new time.
+    fell = before.drained_by == "nobody" and now.drained_by == "person"
+    if (fell or before.drained_by == "scheduler") and before.reason == now.reason:
         ours = Ownership.HALF_DONE if now.mark_repair_id else Ownership.FREE
         return now.model_copy(update={"drained_by": "scheduler", "ownership": ours})
     return now

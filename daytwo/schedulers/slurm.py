@@ -158,6 +158,9 @@ def node_facts(
     # One that is to come keeps nobody off yet.
     reservations = tuple(each.name for each in held if marks.is_ours(each.name) or has_begun(each, now))
     by = marks.drained_by(states, node.reason, node.reason_set_by_user, system_users)
+    if by == "ours" and "INVALID_REG" in states and not any(map(marks.is_ours, reservations)):
+        # Our old reason, under a drain of 24.11's own: ours never stands without its reservation.
+        by = "scheduler"
     mine = marks.repair_of_reason(node.reason) if by == "ours" else None
     return NodeFacts(
         node=node.name,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from daytwo.domain.errors import Failed
 from daytwo.hardware.slurm import SlurmHardware
 from daytwo.lab.slurm_config import LabSettings
 from daytwo.lab.slurm_lab import SlurmLab
@@ -127,6 +129,9 @@ class Hands:
         for line in self.lab.run("scontrol", "-o", "show", "reservations").splitlines():
             if line.startswith("ReservationName="):
                 self.lab.run("scontrol", "delete", line.split()[0])
+
+        with contextlib.suppress(Failed):  # it may not be possible yet: whoever takes the node tries again
+            self._in_service(self.lab.states()[self.node])
 
     async def take(self) -> None:
         """Wait until the node is clean and in service."""

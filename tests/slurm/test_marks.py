@@ -89,6 +89,8 @@ async def test_a_node_that_falls_long_after_its_repair_is_not_taken_for_ours(han
     await quarantine(hands)
     await release(hands)
     await hands.until(lambda: hands.lab.states()[hands.node] == "IDLE", seconds=30)
+    # Slurm forgets when the node booted until it registers again.
+    await hands.until(lambda: "BootTime=None" not in hands.lab.run("scontrol", "show", "node", hands.node))
     await unexpected_reboot(hands)
     facts = await facts_of(hands)
     assert (facts.drained_by, facts.ownership, facts.mark_repair_id) == ("scheduler", Ownership.FREE, None)
