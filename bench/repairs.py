@@ -40,7 +40,6 @@ from workers.lab_part import PULSE_SECONDS, LabPart
 LIMIT_SECONDS: Final = 5.0
 SPEED: Final = 60.0
 FAULT: Final = "xid-119"
-SINGLE: Final = 8
 ENDED: Final = (State.SUCCEEDED, State.NEEDS_HELP, State.DISMISSED, State.AUTO_RESOLVED)
 OPT_IN: Final = "daytwo-requeue"
 HANDS: Final = 8
@@ -63,7 +62,7 @@ class Fleet:
         until(lambda: plane.get("status")["nodes"].get("healthy") == nodes, seconds=300, what="healthy nodes")
 
     def quiet(self, count: int) -> list[str]:
-        """Nodes without a repair that are drained at once: no job runs there, or one whose owner allows a requeue."""
+        """Nodes without a repair that are drained at once: no job runs there, or only such as may be requeued."""
         with self._store.read() as session:
             known = set(session.exec(select(RepairRow.node)))
         held = {node for job in self._lab("GET", "/jobs")["jobs"] if not _gives_way(job) for node in job["nodes"]}
@@ -132,23 +131,24 @@ class Fleet:
 
 
 def _gives_way(job: dict[str, Any]) -> bool:
-    return OPT_IN in job["comment"] and len(job["nodes"]) == 1
+    return OPT_IN in job["comment"]
 
 
 def _unlimited(folder: Path, nodes: int) -> Any:
     usual = LabPart(folder, nodes, SPEED).definition()
     lab = lab_definition(str(folder / "lab.sock"), nodes=nodes, speed=SPEED, pulse_seconds=PULSE_SECONDS)
     many = {"acting_share": 1, "acting_nodes": nodes, "acting_per_domain": nodes}
-    budget = Budget(**many, containing_share=1, containing_nodes=nodes)
+    interruptions = {"interruptions_per_hour": 10 * nodes, "interruption_apart_seconds": 0}
+    budget = Budget(**many, **interruptions, containing_share=1, containing_nodes=nodes)
     breaker = Breaker(nodes=nodes, pool_nodes=nodes, pool_share=1)
     policy = lab.policy.model_copy(update={"budget": budget, "breaker": breaker, "approval": usual.policy.approval})
     return usual.model_copy(update={"policy": policy})
 
 
-def measure(fleet: Fleet, count: int) -> dict[str, Any]:
+def measure(fleet: Fleet, count: int, alone: int) -> dict[str, Any]:
     """Single repairs, then many at once."""
     single = []
-    for node in fleet.quiet(SINGLE):
+    for node in fleet.quiet(alone):
         fleet.approve(fleet.broken([node]))
         single += fleet.ended([node])
     nodes = fleet.quiet(count)
@@ -189,11 +189,12 @@ def main() -> int:
     """Read the arguments, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=200, help="repairs at once (default 200)")
-    count = parser.parse_args().nodes
-    fleet_size = 2 * count + 2 * SINGLE
+    parser.add_argument("--single", type=int, default=5, help="repairs one after the other (default 5)")
+    given = parser.parse_args()
+    fleet_size = 2 * (given.nodes + given.single)
     lab = ("--lab", f"{fleet_size}", "--speed", f"{SPEED:g}")
     with tempfile.TemporaryDirectory(prefix="bench-") as name, up(Path(name) / "plane", *lab) as plane:
-        found = measure(Fleet(plane, fleet_size), count)
+        found = measure(Fleet(plane, fleet_size), given.nodes, given.single)
     return report(found)
 
 
