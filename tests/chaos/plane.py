@@ -235,7 +235,7 @@ def _policy(usual: Policy) -> Policy:
             "breaker": Breaker(nodes=MANY, pool_nodes=MANY, pool_share=1),
             "attempts": Attempts(per_day=MANY, per_week=MANY),
             "drain": usual.drain.model_copy(update={"timeout_seconds": 600.0}),
-            "verify": usual.verify.model_copy(update={"timeout_seconds": 300.0, "answer_seconds": 30.0}),
+            "verify": usual.verify.model_copy(update={"timeout_seconds": 300.0, "answer_seconds": 120.0}),
             "timing": usual.timing.model_copy(update={"boot_seconds": BOOT_SECONDS, "silent_after_seconds": 120.0}),
         }
     )
