@@ -30,9 +30,6 @@ WAIT_SECONDS: Final = 5.0
 """For the repair that was struck to move on, before the next strike."""
 
 
-NOBODY: Final = Open("", "no repair", 0)
-
-
 class Cell(NamedTuple):
     """One field of the matrix."""
 
@@ -87,10 +84,12 @@ class Strikes:
 
     async def at_random(self, processes: list[str], kills: int) -> None:
         """Strike anybody at any moment."""
-        for _ in range(kills):
+        while len(self.done) < kills:
             await asyncio.sleep(self._rng.uniform(0, 3))
-            found = sorted(self._watch.open.items())
-            node, seen = self._rng.choice(found) if found else ("", NOBODY)
+            found = sorted((node, seen) for node, seen in self._watch.open.items() if seen.state in STATES)
+            if not found:
+                continue
+            node, seen = self._rng.choice(found)
             await self._strike(Cell(self._rng.choice(processes), self._rng.choice(MODES), seen.state), node)
 
     async def _next(self) -> tuple[Cell, str]:
