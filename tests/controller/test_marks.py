@@ -109,9 +109,7 @@ WAITING = [State.WAITING, State.DRAINING, State.HELD, State.NEEDS_HELP]
 
 
 @pytest.mark.parametrize("state", WAITING)
-async def test_marks_that_a_restart_lost_are_written_again_in_every_state_that_waits(
-    rig: Rig, state: State
-) -> None:
+async def test_marks_that_a_restart_lost_are_written_again_in_every_state_that_waits(rig: Rig, state: State) -> None:
     repair = await contained(rig)
     change(rig, repair, state=state)
     rig.lab.fleet.restart_controller()
