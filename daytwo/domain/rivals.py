@@ -56,11 +56,17 @@ def _of_marks(before: NodeFacts, after: NodeFacts, repair_id: str) -> ForeignAct
         return ForeignAct(what=what, by=after.reason_by, reason=after.reason, at=after.at)
     if lost and after.drained_by == "ours" and after.mark_repair_id not in (repair_id, None):
         return ForeignAct(what="wrote over our marks", by="another daytwo", reason=after.reason, at=after.at)
-    if lost:
+    if lost and not _lost_its_drain_by_booting(before, after):
         return ForeignAct(what="took our marks off", at=after.at)
     if before.drained_by == "person" and after.drained_by == "nobody":
         return ForeignAct(what="resumed it", reason=before.reason, at=after.at)
     return None
+
+
+def _lost_its_drain_by_booting(before: NodeFacts, after: NodeFacts) -> bool:
+    """A reboot through Slurm lifts the drain and leaves the reservation, whoever asked for it."""
+    boots = before.rebooting or after.rebooting or _of_boots(before, after) is not None
+    return boots and after.ownership is Ownership.HALF_DONE and after.drained_by == "nobody"
 
 
 def _of_boots(before: NodeFacts, after: NodeFacts) -> ForeignAct | None:

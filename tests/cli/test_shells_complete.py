@@ -21,7 +21,7 @@ def test_the_script_of_a_shell_asks_daytwo(shell: str, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("words", "word", "offered"),
     [
-        ("daytwo re", "1", "repairs"),
+        ("daytwo rep", "1", "repairs"),
         ("daytwo repairs ap", "2", "approve"),
         ("daytwo repairs approve --mo", "3", "--moment"),
     ],

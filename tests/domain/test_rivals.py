@@ -25,6 +25,11 @@ def free(**fields: Any) -> NodeFacts:
     return node_facts("IDLE", **{"boot_time": BOOTED} | fields)
 
 
+def reserved(**fields: Any) -> NodeFacts:
+    """A reboot through Slurm lifts the drain and leaves the reservation."""
+    return whole(**{"ownership": Ownership.HALF_DONE, "drained_by": "nobody"} | fields)
+
+
 def taken(**fields: Any) -> NodeFacts:
     values = {"ownership": Ownership.FOREIGN, "drained_by": "person", "reason": "NHC: gpu", "reason_by": "nhc"}
     return node_facts("IDLE", "DRAIN", **values | {"boot_time": BOOTED} | fields)
@@ -49,6 +54,10 @@ def scheduler_over_ours() -> NodeFacts:
             "another daytwo wrote over our marks: daytwo r-20261130-150000-abcde: x",
         ),
         (whole(), whole(boot_time=NOW), "somebody booted it"),
+        (whole(), reserved(boot_time=NOW), "somebody booted it"),
+        (whole(rebooting=True), reserved(), None),
+        (whole(), reserved(rebooting=True), None),
+        (whole(), reserved(), "somebody took our marks off"),
         (whole(), whole(boot_time=BOOTED + timedelta(seconds=2)), None),
         (whole(), whole(boot_time=None), None),
         (whole(), whole(), None),
