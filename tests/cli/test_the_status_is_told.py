@@ -14,16 +14,15 @@ from daytwo.store.tables import PartRow
 from tests.cli.conftest import Cli
 from tests.rows import hear_all, keep
 
-NOW = datetime.now(UTC)
-
 
 @pytest.fixture
 def away(fleet: Store, cli: Cli) -> Cli:
     hear_all(fleet)
-    since = NOW - timedelta(minutes=5)
+    now = datetime.now(UTC)
+    since = now - timedelta(minutes=5)
     keep(
         fleet,
-        PartRow(part="notifier", seen_by="worker", away=True, since=since, error="disk \x1b[2J full", tried_at=NOW),
+        PartRow(part="notifier", seen_by="worker", away=True, since=since, error="disk \x1b[2J full", tried_at=now),
     )
     return cli
 
@@ -53,6 +52,7 @@ def test_who_waits_is_told_with_for_how_long(away: Cli) -> None:
 
 
 def test_without_a_store_only_that_is_told() -> None:
-    text = as_text(store_away(NOW, "refused", NOW).model_dump(mode="json"))
+    now = datetime.now(UTC)
+    text = as_text(store_away(now, "refused", now).model_dump(mode="json"))
     assert "AWAY since" in text
     assert "nodes:" not in text

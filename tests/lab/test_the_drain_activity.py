@@ -50,7 +50,7 @@ def step(stage: str) -> StepInput:
 
 def was_requeued(store: Store, job: str, ago: timedelta) -> None:
     """Another repair has requeued this job."""
-    at, key = NOW - ago, f"r-other/drain/requeue/{job}"
+    at, key = datetime.now(UTC) - ago, f"r-other/drain/requeue/{job}"
     row = IntentRow(
         id=key,
         repair_id="r-other",
