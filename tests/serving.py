@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from daytwo.service.answering import StatusReader
 from daytwo.service.app import create_app
 from daytwo.service.decisions import Delivery
 from daytwo.service.local_socket import listen, server
@@ -85,6 +86,7 @@ class Shared:
         """Serve `store` until the block ends and every delivery has ended."""
         plane = plane_of(self._app)
         plane.store, plane.delivery = store, delivery
+        plane.statuses = StatusReader(plane.clock, patience_seconds=10.0)  # this machine may have much to do
         yield self.socket
         asyncio.run_coroutine_threadsafe(plane.stop(), self._loop).result()
 

@@ -20,7 +20,8 @@ Each option is also a variable: DAYTWO_AGENT_NODE and so on.
   --node NAME               As its cluster knows it. Default: the host name.
   --ca-file FILE            What vouches for the gateway. Default: the system's.
   --state-dir DIR           What must survive a restart.
-  --kernel-log SOURCE       kmsg (default), or file:PATH.
+  --kernel-log SOURCE       auto (default: kmsg, else journal), kmsg, journal,
+                            journal:FOLDER, or file:PATH.
   --expect-gpus N           Default: learnt from the first reading.
   --pulse-seconds N         Longest time between two pulses. Default: 60.
   --gpu-poll-seconds N      Time between two readings of the GPUs. Default: 60.

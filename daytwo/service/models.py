@@ -282,8 +282,8 @@ class LoopView(Frozen):
 
 
 class PartView(Frozen):
-    """A part of the plane, or what it talks to: `store`, `temporal`, `worker`, `notifier`, `gateway`,
-    `scheduler/<cluster>`, `bmc/<cluster>` and, where one is away, `bmc/<cluster>/<node>`.
+    """A part of the plane, or what it talks to: `store`, `temporal`, `worker`, `controller`, `notifier`,
+    `gateway`, `scheduler/<cluster>`, `bmc/<cluster>` and, where one is away, `bmc/<cluster>/<node>`.
 
     `away` since `since`, which `why` explains; `unknown` where nobody has asked it lately. `last_good` is when it last
     answered, as far as that was written down; `tried_at` when it was last found away.

@@ -34,15 +34,15 @@ class Plane:
     delivery: Delivery
     owner: str
     clock: Callable[[], datetime] = utc_now
-    _statuses: StatusReader = field(init=False)
+    statuses: StatusReader = field(init=False)
     _under_way: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._statuses = StatusReader(self.clock)
+        self.statuses = StatusReader(self.clock)
 
     async def status(self) -> Status:
         """The installation in one answer."""
-        return await self._statuses.read(self.store)
+        return await self.statuses.read(self.store)
 
     def deliver_soon(self, decision_id: str) -> None:
         """Begin to deliver a decision; the answer to the asker does not wait for it."""

@@ -54,7 +54,7 @@ def states(client: httpx.Client) -> dict[str, str]:
 
 def test_what_nobody_has_talked_to_was_never_seen(watched: Store, client: httpx.Client) -> None:
     never = dict.fromkeys(("temporal", "worker", "notifier", "scheduler/east"), "never-seen")
-    assert states(client) == {"store": "ok", "gateway": "ok", **never}
+    assert states(client) == {"store": "ok", "controller": "ok", "gateway": "ok", **never}
 
 
 def test_a_part_that_is_away_is_named_with_since_when_and_why(watched: Store, client: httpx.Client) -> None:
@@ -68,6 +68,11 @@ def test_a_part_that_is_away_is_named_with_since_when_and_why(watched: Store, cl
 def test_a_part_that_one_process_finds_away_is_away(watched: Store, client: httpx.Client) -> None:
     keep(watched, a_part("notifier"), away("notifier", seen_by="worker"))
     assert states(client)["notifier"] == "away"
+
+
+def test_a_part_that_another_has_found_to_answer_since_answers(watched: Store, client: httpx.Client) -> None:
+    keep(watched, a_part("scheduler/east", since=ago(4)), away("scheduler/east", seen_by="worker", tried_at=ago(60)))
+    assert states(client)["scheduler/east"] == "ok"
 
 
 def test_workers_are_not_known_of_while_temporal_is_away(watched: Store, client: httpx.Client) -> None:
@@ -84,7 +89,7 @@ def test_what_nobody_watches_is_unknown(
     with watched.write() as session:
         for name in LOOPS:
             session.get_one(LeaseRow, name).sqlmodel_update(loop)
-    assert (states(client)[part], client.get("/v1/status").json()["healthy"]) == ("unknown", False)
+    assert (states(client)[part], client.get("/v1/status").json()["away"]) == ("unknown", ["controller"])
 
 
 def test_what_was_not_tried_for_long_may_be_back(watched: Store, client: httpx.Client) -> None:

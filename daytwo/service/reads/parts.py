@@ -12,6 +12,7 @@ from daytwo import outages
 from daytwo.service.models import LoopView, PartView
 from daytwo.store.tables import ClusterRow, NodeRow, PartRow
 
+CONTROLLER: Final = "controller"
 MOST_BMCS: Final = 20
 WATCHED_BY: Final = {
     outages.TEMPORAL: "watch-temporal",
@@ -41,7 +42,7 @@ def parts_of(session: Session, loops: Sequence[LoopView], now: datetime) -> tupl
         worker = PartView(
             part=outages.WORKER, state="unknown", why="Temporal is away, which knows", since=temporal.since
         )
-    found = [PartView(part=outages.STORE, state="ok"), temporal, worker]
+    found = [PartView(part=outages.STORE, state="ok"), temporal, worker, _controller(loops)]
     found += [_gateway(session, now), part(outages.NOTIFIER)]
     for cluster in session.exec(select(ClusterRow).order_by(col(ClusterRow.name))):
         found.append(part(outages.scheduler_of(cluster.name)))
@@ -56,7 +57,9 @@ def _part(name: str, rows: Sequence[PartRow], unwatched_by: str | None, now: dat
     if unwatched_by is not None:
         why = f"nobody looks: the controller's loop {unwatched_by} does not run"
         return PartView(part=name, state="unknown", why=why, last_good=_latest(row.last_good for row in rows))
-    away = [row for row in rows if row.away]
+    answered = _latest(row.since for row in rows if not row.away)
+    # Who found it away may have had no reason to try again since another has found it answer.
+    away = [row for row in rows if row.away and (answered is None or row.tried_at >= answered)]
     if not rows:
         return PartView(part=name, state="never-seen")
     if not away:
@@ -87,6 +90,18 @@ def _bmcs(cluster: str, each: Sequence[PartView]) -> list[PartView]:
     since = min((part.since for part in bad if part.since), default=None)
     why = f"{len(bad)} of {len(each)} that were asked did not answer last"
     return [PartView(part=name, state="away" if away else "unknown", since=since, why=why), *bad[:MOST_BMCS]]
+
+
+def _controller(loops: Sequence[LoopView]) -> PartView:
+    """Away while one of its loops is not run by anybody, or does not go on."""
+    if not loops:
+        return PartView(part=CONTROLLER, state="never-seen")
+    stopped = [loop for loop in loops if not loop.alive]
+    if not stopped:
+        return PartView(part=CONTROLLER, state="ok")
+    since = min(loop.stepped_at or loop.expires_at for loop in stopped)
+    names = ", ".join(loop.name for loop in stopped)
+    return PartView(part=CONTROLLER, state="away", since=since, why=f"nobody runs {names}", last_good=since)
 
 
 def _gateway(session: Session, now: datetime) -> PartView:
