@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from daytwo.cli.output import Item, block, cell, clean, moment, since, with_glyph
+import shlex
 
+from daytwo.cli.output import Item, block, cell, clean, moment, since, with_glyph
+from daytwo.domain.repair_states import EVENT_OF, after
+from daytwo.domain.vocabulary import DecisionKind, State
+
+VERBS = {DecisionKind.RETURN_AFTER_TESTS: "return"}
+"""Where the command is not the decision's own word."""
 STAMPS = ("detected", "recommended", "approved", "drained", "acted", "verified", "returned")
 """In the order in which a repair passes them."""
 WORDS = {
@@ -31,6 +37,7 @@ def as_text(repair: Item) -> str:
     if repair["message"]:
         parts.append(_proposal(repair))
     parts += [
+        _section("answers", _answers(repair)),
         _section("stamps", [f"{name}: {moment(at)}" for name, at in _in_order(repair["stamps"])]),
         _section("timeline", [event_line(event) for event in repair["timeline"]]),
         _section("decisions", [_decision(each) for each in repair["decisions"]]),
@@ -64,8 +71,20 @@ def _in_order(stamps: Item) -> list[tuple[str, str]]:
 
 def _proposal(repair: Item) -> str:
     shown = block(repair["message"])
-    # Its last line says how to approve it: only while that can be done does it stand without a caution.
-    return shown if repair["state"] == "proposed" else f"the last proposal was:\n{shown}"
+    if repair["state"] == State.PROPOSED:
+        return shown
+    # Its last line says how to approve it, which is not what is asked for any more.
+    return f"the last proposal was:\n{shown.rpartition(chr(10))[0]}"
+
+
+def _answers(repair: Item) -> list[str]:
+    """The commands that answer it as it stands, by the table of its states."""
+    if repair["state"] not in {state.value for state in State}:
+        return []
+    state = State(repair["state"])
+    kinds = [kind for kind, event in EVENT_OF.items() if after(state, event, held_from=State.PROPOSED)]
+    asked = f"{shlex.quote(repair['id'])} --revision {repair['revision']}"
+    return [f'daytwo repairs {VERBS.get(kind, kind.value)} {asked} --reason "..."' for kind in kinds]
 
 
 def _head(repair: Item) -> str:
