@@ -61,6 +61,8 @@ class Storm:
         with self._store.write() as session:
             session.exec(update(NodeRow).values(last_heard_at=datetime.now(UTC)))
         until(lambda: self.count(NodeRow, NodeRow.state == "healthy") == nodes, seconds=120, what="healthy nodes")
+        # A worker asks Temporal for work some seconds after the plane answers.
+        until(lambda: not self._plane.get("status")["away"], seconds=60, what="all parts")
 
     def seen(self, names: Sequence[str], status: FindingStatus) -> float:
         """Have the fault begin or end on these nodes; returns how many seconds the writing took."""
