@@ -20,7 +20,7 @@ BEATS: Final = 4
 """In the time after which a try that is not heard of is taken for dead. Most tries end before the first."""
 
 I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
-O = TypeVar("O")  # noqa: E741
+O = TypeVar("O")  # noqa: E741  # input and output, as in activities.signatures
 
 
 class HasWorld(Protocol):

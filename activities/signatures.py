@@ -13,7 +13,7 @@ from workflows import timeouts
 from workflows.timeouts import ActivityOptions
 
 I = TypeVar("I")  # noqa: E741  # input and output, as everywhere in typed call tables
-O = TypeVar("O")  # noqa: E741
+O = TypeVar("O")  # noqa: E741  # the same
 
 
 @dataclass(frozen=True, slots=True)

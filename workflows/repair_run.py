@@ -20,7 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import details, inputs, timeouts
 
 I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
-O = TypeVar("O")  # noqa: E741
+O = TypeVar("O")  # noqa: E741  # input and output, as in activities.signatures
 
 STAMPS = {
     Event.AUTHORISED: "approved",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -134,8 +134,7 @@ def as_markdown(result: Result) -> str:
 
 def _columns(table: Table) -> list[str]:
     widths = [max(len(row[n]) for row in table) for n in range(len(table[0]))]
-    pad: Callable[[list[str]], str] = lambda row: "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True))  # noqa: E731
-    return [pad(row).rstrip() for row in table]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
 def _pipes(table: Table) -> list[str]:

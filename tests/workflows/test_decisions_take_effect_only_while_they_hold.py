@@ -103,7 +103,7 @@ async def test_a_freeze_between_approval_and_act_stops_it_until_thawed(plane: Pl
     await plane.decide(node, D.APPROVE)
     await plane.in_state(node, S.APPROVED)
     await asyncio.sleep(1)
-    assert (plane.repair(node).state, plane.acts(node, "reboot")) == (S.APPROVED, 0)  # type: ignore[union-attr]
+    assert (plane.repair(node).state, plane.acts(node, "reboot")) == (S.APPROVED, 0)  # type: ignore[union-attr]  # it was proposed
     with plane.store.write() as session:
         freeze = session.exec(select(FreezeRow).where(FreezeRow.scope == f"sim/{node}")).one()
         freeze.thawed_at = datetime.now(UTC)
