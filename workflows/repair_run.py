@@ -225,7 +225,7 @@ class RepairRun:
             run.stamps[STAMPS[event]] = now
         if to_state is State.NEEDS_HELP:
             run.attention, run.revision = self._text, run.revision + 1
-        actor = self._verdict.actor if self._verdict else "daytwo"
+        actor, noted = self._verdict.actor if self._verdict else "daytwo", run.note
         recorded = inputs.record(run, event, to_state, now, actor=actor, text=self._text)
         if is_terminal(to_state):
             await self._call_to_the_end(do.CLOSE, inputs.close(run, recorded))
@@ -234,7 +234,8 @@ class RepairRun:
         run.event_number += 1
         run.held_from = run.state if event is Event.HELD else None
         run.attention = run.attention if to_state is State.NEEDS_HELP else ""
-        run.state, run.since, run.note = to_state, now, ""
+        # A signal that was answered meanwhile keeps its answer.
+        run.state, run.since, run.note = to_state, now, "" if run.note == noted else run.note
         run.opens_at = None
         self._verdict = None
         self._show()

@@ -62,6 +62,7 @@ async def until_the_restore(story: Story) -> None:
         _dismissed(plane, story["dismissed-later"]),
         _opened(story),
         _opened_and_ended(story),
+        plane.in_state(story["acts"], State.NEEDS_HELP, seconds=LONG),
     )
     # Last, for what is under way in the end must not have come to an end of its own.
     await _acts(plane, story["acts-later"])
