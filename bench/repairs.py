@@ -20,6 +20,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -157,9 +158,14 @@ def measure(fleet: Fleet, count: int, alone: int) -> dict[str, Any]:
     fleet.approve(repairs)
     many = fleet.ended(nodes)
     lasted = time.monotonic() - began
-    well = [row for row in (*single, *many) if row.state == State.SUCCEEDED]
     own = [fleet.own_share(row) for row in single if row.state == State.SUCCEEDED]
-    return {"own": own, "count": len(many), "seconds": lasted, "failed": len(single) + len(many) - len(well)}
+    others = [row for row in (*single, *many) if row.state != State.SUCCEEDED]
+    return {"own": own, "count": len(many), "seconds": lasted, "others": [_told(row) for row in others]}
+
+
+def _told(repair: RepairRow) -> str:
+    """How a repair ended that did not succeed, without what is its own in it."""
+    return f"{repair.state}: {(repair.attention or repair.outcome).replace(repair.node, 'NODE')}"
 
 
 def report(found: dict[str, Any]) -> int:
@@ -174,11 +180,13 @@ def report(found: dict[str, Any]) -> int:
         ("repairs at once", f"{found['count']}", ""),
         ("until the last has returned, s", f"{found['seconds']:.1f}", ""),
         ("repairs a minute", f"{found['count'] / found['seconds'] * 60:.0f}", ""),
-        ("repairs that did not succeed", f"{found['failed']}", "0"),
+        ("repairs that did not succeed", f"{len(found['others'])}", "0"),
     )
     print("\n".join(f"{name:42}{value:>8}  {limit}" for name, value, limit in rows))
+    for what, count in Counter(found["others"]).most_common():
+        print(f"  {count} × {what}")
     print(f"\n{os.cpu_count()} cores, load average {os.getloadavg()[0]:.2f}")
-    return int(median > LIMIT_SECONDS or found["failed"] > 0)
+    return int(median > LIMIT_SECONDS or bool(found["others"]))
 
 
 def _median(own: Sequence[dict[str, float]], part: str) -> float:

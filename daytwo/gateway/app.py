@@ -12,22 +12,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import select
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 
 from daytwo.backoff import Backoff, Gate
 from daytwo.domain.errors import NotFound, TryAgain, Unreachable
 from daytwo.gateway.body import read_body
 from daytwo.gateway.findings import OldStream, take_findings
 from daytwo.gateway.identity import Identity, hash_of, identify
+from daytwo.gateway.idle import Said, says_little, take_idle
 from daytwo.gateway.limits import Buckets, Familiar, Rate
 from daytwo.gateway.metrics import CountRequests, Metrics
 from daytwo.gateway.models import Findings, Pulse
 from daytwo.gateway.problems import Problem, too_fast
 from daytwo.gateway.pulse import take_pulse
+from daytwo.gateway.together import Together
 from daytwo.store.engine import Store
 from daytwo.store.tables import NodeRow
 
@@ -58,20 +63,37 @@ class Gateway:
     records: Buckets = field(default_factory=lambda: Buckets(RECORDS))
     familiar: Familiar = field(default_factory=Familiar)
     metrics: Metrics = field(default_factory=Metrics)
+    idle: Together[Said, dict[str, Any] | None] = field(init=False)
     _gate: Gate = field(default_factory=lambda: Gate("the store", Backoff(0.5, 10.0)))
     _writers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(WRITERS))
 
+    def __post_init__(self) -> None:
+        self.idle = Together(lambda said: self.write(take_idle, said))
+
     async def admit(self, node: str, request: Request) -> Identity:
         """Return who speaks. Raises `Problem`: 401 unknown, 403 another node's name, 429 too fast."""
+        return await self.vouch(node, request, self.recall(request))
+
+    def recall(self, request: Request) -> Identity | None:
+        """Return whose the token was when it was last good; whether it is still, only the store knows.
+
+        Raises `Problem`: 429 too fast.
+        """
         hashed = hash_of(request.headers.get("authorization"))
         familiar = self.familiar.node_of(hashed) if hashed else None
-        if familiar:
-            self._slow_down(*familiar)
+        if hashed is None or familiar is None:
+            return None
+        self._slow_down(*familiar)
+        return Identity(*familiar, hashed)
+
+    async def vouch(self, node: str, request: Request, recalled: Identity | None) -> Identity:
+        """Return who speaks, as the store says now. Raises `Problem` as `admit` does."""
+        hashed = hash_of(request.headers.get("authorization"))
         identity = await self._ask(lambda: identify(self.store, hashed)) if hashed else None
         if hashed is None or identity is None:
             self.familiar.forget(hashed or "")
             raise Problem(401, "the token is missing, unknown or revoked", headers={"WWW-Authenticate": "Bearer"})
-        if not familiar:
+        if recalled is None:
             self.familiar.meet(hashed, identity.cluster, identity.node)
             self._slow_down(identity.cluster, identity.node)
         if identity.node != node:
@@ -100,18 +122,14 @@ class Gateway:
         return answer
 
 
-router = APIRouter()
-
-
 def _gateway(request: Request) -> Gateway:
     gateway: Gateway = request.app.state.gateway
     return gateway
 
 
-@router.post("/v1/nodes/{node}/findings")
-async def findings(node: str, request: Request) -> JSONResponse:
+async def findings(request: Request) -> JSONResponse:
     """Take a node's changes; acknowledged means durable."""
-    gateway = _gateway(request)
+    gateway, node = _gateway(request), request.path_params["node"]
     identity = await gateway.admit(node, request)
     said = await read_body(request, Findings)
     if wait := gateway.records.take(identity.cluster, identity.node, len(said.records)):
@@ -121,48 +139,59 @@ async def findings(node: str, request: Request) -> JSONResponse:
     return JSONResponse(answer)
 
 
-@router.post("/v1/nodes/{node}/pulse")
-async def pulse(node: str, request: Request) -> JSONResponse:
+async def pulse(request: Request) -> JSONResponse:
     """Take a node's pulse and answer with what it is asked."""
-    gateway = _gateway(request)
-    identity = await gateway.admit(node, request)
-    answer = await gateway.write(take_pulse, identity, await read_body(request, Pulse))
+    gateway, node = _gateway(request), request.path_params["node"]
+    recalled = gateway.recall(request)
+    # Of nobody who is unknown is a body read.
+    known = recalled if recalled and recalled.node == node else await gateway.vouch(node, request, recalled)
+    said = await read_body(request, Pulse)
+    answer = await gateway.idle.take((known, said)) if says_little(said) else None
+    if answer is None:
+        identity = await gateway.vouch(node, request, known)
+        answer = await gateway.write(take_pulse, identity, said)
     gateway.metrics.pulses += 1
     return JSONResponse(answer)
 
 
-@router.get("/healthz")
-async def healthz() -> dict[str, str]:
+async def healthz(_request: Request) -> JSONResponse:
     """The process answers."""
-    return {"status": "ok"}
+    return JSONResponse({"status": "ok"})
 
 
-@router.get("/readyz")
 async def readyz(request: Request) -> JSONResponse:
     """The store answers, too."""
     await asyncio.to_thread(_look, _gateway(request).store)
     return JSONResponse({"status": "ok"})
 
 
-@router.get("/metrics")
 async def metrics(request: Request) -> PlainTextResponse:
     """Counters for Prometheus."""
     return PlainTextResponse(_gateway(request).metrics.text(), media_type="text/plain; version=0.0.4")
 
 
-def create_app(gateway: Gateway) -> FastAPI:
-    """Return the application of one gateway process."""
-    app = FastAPI(title="daytwo gateway", openapi_url=None)
+ROUTES: Final = (
+    Route("/v1/nodes/{node}/findings", findings, methods=["POST"]),
+    Route("/v1/nodes/{node}/pulse", pulse, methods=["POST"]),
+    Route("/healthz", healthz),
+    Route("/readyz", readyz),
+    Route("/metrics", metrics),
+)
+
+
+def create_app(gateway: Gateway) -> Starlette:
+    """Return the application of one gateway process. It describes itself to nobody, and is called by many."""
+    handlers: dict[Any, Any] = {
+        Problem: _on_problem,
+        OldStream: _on_old_stream,
+        NotFound: _on_not_found,
+        HTTPException: _on_http,
+        TryAgain: _on_store,
+        DBAPIError: _on_store,
+        Exception: _on_bug,
+    }
+    app = Starlette(routes=ROUTES, middleware=[Middleware(CountRequests)], exception_handlers=handlers)
     app.state.gateway = gateway
-    app.include_router(router)
-    app.add_middleware(CountRequests)
-    app.add_exception_handler(Problem, _on_problem)
-    app.add_exception_handler(OldStream, _on_old_stream)
-    app.add_exception_handler(NotFound, _on_not_found)
-    app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(TryAgain, _on_store)
-    app.add_exception_handler(DBAPIError, _on_store)
-    app.add_exception_handler(Exception, _on_bug)
     return app
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final, TypeVar
 
-from fastapi import Request
 from pydantic import BaseModel, ValidationError
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 
 from daytwo.gateway.problems import Problem, malformed
 from daytwo.wire import MAX_BODY_BYTES

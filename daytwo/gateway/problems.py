@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi.responses import JSONResponse
 from pydantic import ValidationError
+from starlette.responses import JSONResponse
 
 from daytwo.gateway.models import where
 

@@ -13,7 +13,6 @@ from daytwo import node_requests
 from daytwo.gateway.drivers import driver_changed, remembered
 from daytwo.gateway.hearing import come_back_seconds, firing_of_a_node, hear
 from daytwo.gateway.identity import Identity, retire_older
-from daytwo.gateway.idle import take_idle
 from daytwo.gateway.models import Answer, Pulse
 from daytwo.intake import lock_node, observe_in
 from daytwo.store.engine import Store
@@ -26,8 +25,6 @@ log = logging.getLogger(__name__)
 def take_pulse(store: Store, identity: Identity, said: Pulse, *, now: datetime, pulse_seconds: float) -> dict[str, Any]:
     """Keep what the pulse says, in one transaction, and return the answer to it."""
     with store.write() as session:
-        if idle := take_idle(session, identity, said, now=now, pulse_seconds=pulse_seconds):
-            return idle
         node = lock_node(session, identity.cluster, identity.node)
         retire_older(session, identity, now=now)
         hear(session, node, boot_id=said.boot_id, clock=said.clock, now=now)

@@ -14,8 +14,9 @@ import pytest
 import schemathesis
 from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from schemathesis.generation.modes import GenerationMode
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daytwo.gateway.app import Gateway, create_app
@@ -54,22 +55,30 @@ def people(store: Store) -> FastAPI:
     return service.create_app(store, delivery=Away(), owner=actor_of(os.geteuid()))
 
 
-def nodes(store: Store) -> FastAPI:
+def nodes(store: Store) -> Starlette:
     quick = Buckets(Rate(burst=1e9, per_second=1e9))
     return create_app(Gateway(store, requests=quick, records=quick))
 
 
 def nodes_document() -> dict[str, Any]:
     """The gateway describes itself to nobody: its messages are described by its models."""
-    document = nodes(Store("sqlite://")).openapi()
-    for path, model in (("findings", Findings), ("pulse", Pulse)):
-        schema = TypeAdapter(model).json_schema(ref_template="#/components/schemas/{model}")
-        document.setdefault("components", {}).setdefault("schemas", {}).update(schema.pop("$defs", {}))
-        operation = document["paths"][f"/v1/nodes/{{node}}/{path}"]["post"]
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    return document
+    schemas: dict[str, Any] = {}
+    paths = {f"/v1/nodes/{{node}}/{name}": {"post": message(model, schemas)} for name, model in MESSAGES.items()}
+    info = {"title": "daytwo gateway", "version": "1"}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
 
 
+def message(model: type[BaseModel], schemas: dict[str, Any]) -> dict[str, Any]:
+    schema = TypeAdapter(model).json_schema(ref_template="#/components/schemas/{model}")
+    schemas.update(schema.pop("$defs", {}))
+    return {
+        "parameters": [{"name": "node", "in": "path", "required": True, "schema": {"type": "string"}}],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+        "responses": {"200": {"description": "taken"}},
+    }
+
+
+MESSAGES: dict[str, type[BaseModel]] = {"findings": Findings, "pulse": Pulse}
 PEOPLE = people(Store("sqlite://")).openapi()
 NODES = nodes_document()
 

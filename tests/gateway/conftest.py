@@ -13,8 +13,8 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from fastapi import FastAPI
 from sqlmodel import col, select
+from starlette.applications import Starlette
 
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.vocabulary import ClusterKind
@@ -121,7 +121,7 @@ class Records:
 
 
 @contextmanager
-def serving(app: FastAPI, *, per_address: int = 64, http: type[PatientProtocol] = PatientProtocol) -> Iterator[str]:
+def serving(app: Starlette, *, per_address: int = 64, http: type[PatientProtocol] = PatientProtocol) -> Iterator[str]:
     """Serve as the gateway's process does, on a free port."""
     config = uvicorn.Config(app, http=http, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
@@ -148,19 +148,19 @@ def declared(store: Store, now: Time) -> Store:
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+def app(tmp_path_factory: pytest.TempPathFactory) -> Starlette:
     """Each test gives it a gateway of its own."""
     return create_app(Gateway(Store(f"sqlite:///{tmp_path_factory.mktemp('unused')}/unused.db")))
 
 
 @pytest.fixture(scope="session")
-def server_url(app: FastAPI) -> Iterator[str]:
+def server_url(app: Starlette) -> Iterator[str]:
     with serving(app) as url:
         yield url
 
 
 @pytest.fixture
-def gateway(declared: Store, now: Time, app: FastAPI) -> Gateway:
+def gateway(declared: Store, now: Time, app: Starlette) -> Gateway:
     app.state.gateway = Gateway(declared, now=now)
     return app.state.gateway
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from sqlalchemy import text
+from starlette.applications import Starlette
 
 from daytwo.domain.errors import Refused
 from daytwo.gateway.app import Gateway
@@ -37,7 +37,7 @@ class Hasty(PatientProtocol):
 
 
 @pytest.fixture(scope="module")
-def strict_url(app: FastAPI) -> Iterator[str]:
+def strict_url(app: Starlette) -> Iterator[str]:
     with serving(app, per_address=PER_ADDRESS, http=Hasty) as url:
         yield url
 
