@@ -16,7 +16,7 @@ import click
 from daytwo import settings as settings_module
 from daytwo.cli.backup import file_argument
 from daytwo.cli.failure import from_error, from_usage
-from daytwo.domain.errors import BadInput, DaytwoError
+from daytwo.domain.errors import BadInput, DaytwoError, Failed
 from daytwo.one_at_a_time import only_one
 from daytwo.service.local_socket import actor_of
 from daytwo.store import backups
@@ -86,6 +86,9 @@ def main() -> int:
     except DaytwoError as error:
         from_error(error).show()
         return error.exit_code
+    except OSError as error:
+        from_error(Failed(f"{error.filename}: {error.strerror}")).show()
+        return Failed.exit_code
     return 0
 
 

@@ -115,9 +115,9 @@ class Store:
         with self.failing_well():
             self._check(self._migrations(), restoring=False)
 
-    def check_revision(self, revision: str) -> None:
-        """Raise `TooNew` for a revision of the tables that this program does not know."""
-        versions.refuse_revision(revision, versions.known_revisions(self._migrations()), self._name, wrote=None)
+    def check_revision(self, revision: str, where: str) -> None:
+        """Raise `TooNew` for a revision of the tables, found in `where`, that this program does not know."""
+        versions.refuse_revision(revision, versions.known_revisions(self._migrations()), where, wrote=None)
 
     def has_tables(self) -> bool:
         """Whether somebody has made tables in it."""

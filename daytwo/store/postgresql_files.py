@@ -42,10 +42,7 @@ def dump(store: Store, file: Path) -> None:
 
 def revision_in(file: Path) -> str:
     """The revision of the tables in a backup. Raises `BadInput` for a file that is no backup of a store."""
-    try:
-        told = _run(None, "pg_restore", "--data-only", "--table=alembic_version", "--file=-", str(file))
-    except Failed as error:
-        raise BadInput(f"FILE: found {str(file)!r}, which pg_restore does not read ({error})") from error
+    told = _read(file, "--data-only", "--table=alembic_version", "--file=-")
     lines = told.splitlines()
     copied = next((number for number, line in enumerate(lines) if line.startswith("COPY ")), None)
     if copied is None:
@@ -54,16 +51,33 @@ def revision_in(file: Path) -> str:
 
 
 def load(store: Store, file: Path) -> None:
-    """Make the database what the file holds, in one transaction, with the mark that the restore is not finished."""
+    """Make the database what the file holds, in one transaction, with the mark that the restore is not finished.
+
+    Raises `BadInput` for a file that cannot be read to its end, before anything is changed.
+    """
     tables = inspect(store.engine).get_table_names()
     with tempfile.TemporaryDirectory(prefix="daytwo-restore-") as folder:
         drops, rows = Path(folder) / "drops.sql", Path(folder) / "rows.sql"
         drops.write_text(
             "".join(f'DROP TABLE "{table}" CASCADE;\n' for table in tables) + f"CREATE TABLE {UNFINISHED} ();\n"
         )
-        _run(None, "pg_restore", "--no-owner", "--no-privileges", f"--file={rows}", str(file))
+        _read(file, "--no-owner", "--no-privileges", f"--file={rows}")
         how = ("--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1")
         _run(store.engine.url, "psql", *how, f"--file={drops}", f"--file={rows}")
+
+
+def drop_all(store: Store) -> None:
+    """Leave the database without a table, as one is before daytwo is first up on it."""
+    with store.write() as session:
+        connection = session.connection()
+        for table in inspect(connection).get_table_names():
+            connection.execute(text(f'DROP TABLE "{table}" CASCADE'))
+
+
+def is_marked(store: Store) -> bool:
+    """Whether a restore has replaced the rows and not ended."""
+    with store.read() as session:
+        return inspect(session.connection()).has_table(UNFINISHED)
 
 
 def lift_mark(session: Session) -> None:
@@ -83,13 +97,21 @@ def refuse_while_used(store: Store) -> None:
         raise Refused(f"{count} connections of daytwo are open to the store; stop every process of daytwo first")
 
 
+def _read(file: Path, *options: str) -> str:
+    try:
+        return _run(None, "pg_restore", *options, str(file))
+    except Failed as error:
+        raise BadInput(f"FILE: found {str(file)!r}, which cannot be restored ({error})") from error
+
+
 def _run(url: URL | None, program: str, *arguments: str) -> str:
     if shutil.which(program) is None:
         raise Failed(f"{program} is missing; its Debian package is {PACKAGE}")
     command = (program, *arguments)
     done = subprocess.run(command, env=_environment(url), capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Failed(f"{program}: {done.stderr.strip() or f'ended with {done.returncode}'}")
+        said = done.stderr.strip() or f"ended with {done.returncode}"
+        raise Failed(f"{program}: {said.removeprefix(f'{program}: ')}")
     return done.stdout
 
 

@@ -73,7 +73,8 @@ def test_who_did_it_is_in_the_audit(daytwo: Daytwo, tmp_path: Path) -> None:
     ("words", "code", "says"),
     [
         (("backup", "no/such/folder/b"), 2, "allowed is a file in one that does"),
-        (("restore", "there-is-none"), 2, "no backup of a SQLite store"),
+        (("restore", "there-is-none"), 2, "there-is-none', which does not exist; allowed is a file that"),
+        (("restore", "."), 2, "'.' is a directory"),
         (("backup",), 2, "Missing argument 'FILE'"),
     ],
 )
