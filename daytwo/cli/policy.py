@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from daytwo.cli import options, output
 from daytwo.cli.definition_files import file_argument, load
 from daytwo.cli.output import Column, Item, cell
-
-if TYPE_CHECKING:
-    from daytwo.domain.policy import EffectiveRule
 
 
 def own(rule: Item) -> list[str]:
@@ -26,6 +22,7 @@ COLUMNS = (
     Column("ACTION", lambda r: r["action"]),
     Column("CONTAIN", lambda r: "yes" if r["contain"] else "no"),
     Column("THEN", lambda r: r["ladder"][1:]),
+    Column("SKIPPED", lambda r: list(r["skipped"])),
     Column("CLEARS BY", lambda r: r["clears"]),
     Column("NOT FROM THE CATALOGUE", own),
 )
@@ -40,13 +37,21 @@ def policy() -> None:
 @file_argument
 @options.output
 def check(file: Path, form: str) -> None:
-    """Check the policy in a cluster definition, without a service, and show what holds for each fault."""
+    """Check the policy in a cluster definition, without a service, and show what holds for each fault.
+
+    Skipped are the steps that no driver of the cluster carries out; a note says which one would.
+    """
     # Imported here, so that `--help` stays without pydantic.
+    from daytwo.domain.drivers import NO_DRIVER, skipped
     from daytwo.faults.catalogue import catalogue
 
     definition = load(file)
     rules = [definition.policy.rule_for(fault) for fault in catalogue().all()]
-    output.show_list({"items": [_as_item(rule) for rule in rules]}, form, COLUMNS, lambda rule: str(rule["fault"]))
+    items = [{**rule.model_dump(mode="json"), "skipped": skipped(definition, rule.ladder)} for rule in rules]
+    output.show_list({"items": items}, form, COLUMNS, lambda rule: str(rule["fault"]))
+    never = {action for item in items for action, would in item["skipped"].items() if would == NO_DRIVER}
+    if never:
+        output.note(f"{file}: note: skipped on every cluster, for {NO_DRIVER} does it: {', '.join(sorted(never))}")
 
 
 @policy.command("explain")
@@ -74,7 +79,3 @@ def as_text(found: Item) -> str:
     if found["windows"]:
         lines.append(f"  and begins only in the windows: {', '.join(map(cell, found['windows']))}")
     return "\n".join(lines)
-
-
-def _as_item(rule: EffectiveRule) -> Item:
-    return rule.model_dump(mode="json")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 from pydantic_core import ErrorDetails
@@ -34,3 +36,11 @@ def allowed_by(details: ErrorDetails) -> str:
     """Return what is allowed where this error stands."""
     said = details["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     return _WORDS.get(details["type"], said)
+
+
+def nearest(word: str, allowed: Iterable[str]) -> str:
+    """The words that are allowed, with the one that was probably meant in front."""
+    words = [str(each) for each in allowed]
+    close = get_close_matches(word, words, n=1, cutoff=0.6)
+    known = ", ".join(words)
+    return f"{close[0]} (did you mean that?), or one of {known}" if close else known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -71,6 +72,16 @@ def test_a_policy_is_shown_with_what_it_sets(alone: Cli, definition: Path) -> No
     done = alone("policy", "check", str(definition))
     line = next(line for line in done.out.splitlines() if line.startswith("xid-48 "))
     assert ("auto" in line, "mode (fault rule)" in line) == (True, True)
+
+
+def test_steps_that_no_driver_carries_out_are_marked(alone: Cli, definition: Path) -> None:
+    definition.write_text(DEFINITION.replace("kind: simulated\nsimulated_socket: /run/daytwo/lab.sock", "kind: slurm"))
+    done = alone("policy", "check", str(definition), "-o", "json")
+    rules = {rule["fault"]: rule for rule in json.loads(done.out)}
+    would = "`bmcs`, or a program in `hardware` with power-cycle among its `acts`"
+    never = dict.fromkeys(("reset-gpu", "failover"), "no driver of this version")
+    assert rules["xid-48"]["skipped"] == {"power-cycle": would, **never}
+    assert "power-cycle: no driver does it, so ladders go past it; allowed is `bmcs`" in done.err
 
 
 @pytest.mark.parametrize("command", [("clusters", "check"), ("clusters", "apply"), ("policy", "check")])

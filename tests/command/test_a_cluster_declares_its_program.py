@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from daytwo.adapters import Adapters
+from daytwo.domain import drivers
 from daytwo.domain.definition import BmcAccess, ClusterDefinition, NodeGroup
 from daytwo.domain.load_definition import DefinitionError, load_definitions
 from daytwo.domain.seams import ActKind
@@ -58,10 +59,27 @@ def test_each_act_has_its_driver(store: Store, fields: dict[str, Any], reboot: i
     assert (Action.POWER_CYCLE in found.able()) is (power_cycle is not None)
 
 
+BMCS = (BmcAccess(nodes=("gpu-001",), address="https://{node}-bmc", user="daytwo", password="env:BMC"),)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"hardware": PROGRAM},
+        {"hardware": PROGRAM | {"acts": ("reboot", "power-cycle")}, "reboot_by": "command"},
+        {"bmcs": BMCS},
+        {"kind": ClusterKind.SIMULATED, "simulated_socket": "/run/lab.sock"},
+    ],
+)
+def test_what_a_checked_file_is_told_is_what_its_drivers_can_do(store: Store, fields: dict[str, Any]) -> None:
+    declare(store, cluster(**fields), now=datetime.now(UTC))
+    assert drivers.able(cluster(**fields)) == Adapters(store).cluster("east").able()
+
+
 def test_a_cluster_has_one_way_to_power() -> None:
-    bmcs = (BmcAccess(nodes=("gpu-001",), address="https://{node}-bmc", user="daytwo", password="env:BMC"),)
     with pytest.raises(ValueError, match="found beside bmcs, allowed is one of the two"):
-        cluster(bmcs=bmcs, hardware=PROGRAM)
+        cluster(bmcs=BMCS, hardware=PROGRAM)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ policy:
       - {name: Alice, roles: [lead], identities: ["cli:alice"]}
   faults:
     xid-79: {mode: off}
-    xid-4711: {action: reboot}
+    xid-119: {action: reboot}
+hardware: {driver: command, program: [/usr/local/sbin/power]}
 """
 
 
@@ -46,7 +47,7 @@ def changed(old: str, new: str) -> str:
 def test_a_good_definition_is_read() -> None:
     definition = load_definitions(GOOD, "east.yaml")
     assert (definition.name, definition.kind, definition.groups[1].gpus) == ("east", ClusterKind.SLURM, 8)
-    assert definition.policy.faults["xid-4711"].action is Action.REBOOT
+    assert definition.policy.faults["xid-119"].action is Action.REBOOT
 
 
 def test_off_is_a_word_and_not_a_boolean() -> None:
@@ -76,9 +77,18 @@ SLIPS = [
     ("[login-1]", "[gpu-[1-2]]", "east.yaml:4: found '[' inside [ ], allowed: a range in quotes"),
     ("    pool: h200", "\tpool: h200", "east.yaml:8: found a tab, allowed: spaces"),
     ("role: login", "role: logn", "east.yaml:5: groups[0].role: found 'logn', allowed: 'worker', 'login'"),
-    ("xid-79", "gpu-of-bus", "east.yaml:17: policy.faults.gpu-of-bus: found a fault that is not known, allowed: "),
-    ("action: reboot", "action: rebot", "east.yaml:18: policy.faults.xid-4711.action: found 'rebot', allowed: "),
-    ("action: reboot", "ladder: [reboot, verify]", "east.yaml:18: policy.faults.xid-4711: found "),
+    (
+        "xid-79",
+        "gpu-of-bus",
+        "east.yaml:17: policy.faults.gpu-of-bus: found 'gpu-of-bus', a fault that is not known, allowed: gpu-off-bus ",
+    ),
+    (
+        "xid-79",
+        "xid-6333",
+        "east.yaml:17: policy.faults.xid-6333: found 'xid-6333', a fault that is not known, allowed: xid-63 (did you",
+    ),
+    ("action: reboot", "action: rebot", "east.yaml:18: policy.faults.xid-119.action: found 'rebot', allowed: "),
+    ("action: reboot", "ladder: [reboot, verify]", "east.yaml:18: policy.faults.xid-119: found "),
     ("mode: off", "moode: off", "policy.faults.xid-79.moode: found a field that is not known, allowed: mode (did you"),
     (
         "  approval:",
@@ -120,6 +130,16 @@ SLIPS = [
     ("{/raid: true}", "/raid", "groups[1].survives_reboot: found '/raid', allowed: fields, each as `name: value`"),
     ("roles: [lead]", "roles: [leed]", "people[0].roles[0]: found 'leed', allowed: lead (did you mean that?)"),
     ("cli:alice", "alice", "people[0].identities[0]: found 'alice', allowed: cli:<Unix user>, slack:"),
+    (
+        "    people:",
+        "    groups: [operator, leed]\n    people:",
+        "east.yaml:14: policy.approval.groups[1]: found 'leed', allowed: lead (did you mean that?)",
+    ),
+    (
+        "    people:",
+        "    roles: {boss: ['*'], lead: ['*']}\n    beyond_workers: [bos]\n    people:",
+        "east.yaml:15: policy.approval.beyond_workers[0]: found 'bos', allowed: boss (did you mean that?)",
+    ),
 ]
 
 
@@ -167,7 +187,37 @@ def test_a_huge_file_is_refused_unread() -> None:
         ),
         ("{mode: off}", "{mode: auto, action: remove}", "xid-79.mode: auto, but remove always asks"),
         ("{mode: off}", "{verify: [dcgm-3]}", "dcgm-3 cannot be run yet"),
-        ("{mode: off}", "{verify: [our-burn-in]}", "our-burn-in cannot be run yet"),
+        (
+            "{mode: off}",
+            "{verify: [quiet-lgo]}",
+            "faults.xid-79.verify: quiet-lgo is no test that is known; allowed is ",
+        ),
+        (
+            "  faults:",
+            "  classes: {link: {verify: [dcgm-3]}}\n  faults:",
+            "classes.link.verify: dcgm-3 cannot be run yet",
+        ),
+        (
+            "xid-119: {action: reboot}",
+            "xid-210: {action: reboot}",
+            "xid-210: an Xid that the catalogue lacks; it has xid-",
+        ),
+        ("cli:alice", "slack:U1", "Alice has no cli: identity, and this version lets in no other"),
+        (
+            "hardware: {driver: command, program: [/usr/local/sbin/power]}\n",
+            "",
+            "power-cycle: no driver does it, so ladders go past it; allowed is `bmcs`, or a program in `hardware`",
+        ),
+        (
+            "{mode: off}",
+            "{action: reset-gpu}",
+            "policy.faults.xid-79: reset-gpu is asked for, but done by no driver of this version, so it is skipped",
+        ),
+        (
+            "hardware: {driver: command, program: [/usr/local/sbin/power]}\n",
+            "bmcs: [{nodes: ['gpu-[015-024]'], address: 'https://{node}-bmc', user: u, password: 'env:P'}]\n",
+            "bmcs[0].nodes: gpu-017, gpu-018, gpu-019, gpu-020, gpu-021 and 3 more, in no group",
+        ),
         ("{mode: off}", "{action: remove, ladder: [verify, reboot]}", "remove is above its ladder"),
     ],
 )
@@ -179,7 +229,7 @@ def test_what_is_allowed_and_surprises_is_warned_of(old: str, new: str, warning:
 
 def test_nobody_who_could_approve_is_warned_of() -> None:
     text = GOOD.split("policy:")[0] + "policy: {approval: {root_is_lead: false}}\n"
-    assert "nobody can approve anything" in check_definition(load_definitions(text, "east.yaml"))[0]
+    assert "nobody can approve anything" in check_definition(load_definitions(text, "east.yaml"))[1]
 
 
 @settings(max_examples=100, deadline=None)
