@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from daytwo.cli import exit_codes
+from daytwo.cli.processes import AGENT_OPTIONS
+from daytwo.settings import VARIABLES
 
 OUTPUT = """\
 -o table   for people (the default); columns may change
@@ -15,17 +19,24 @@ OUTPUT = """\
 Data goes to standard output, notes and progress to standard error. Colour only on a terminal, and not with NO_COLOR.
 A list is bounded by --limit; when there is more, a note says what to give to --after."""
 
-ENVIRONMENT = """\
-DAYTWO_STATE_DIR       folder of the store, sockets and spools (default ~/.local/state/daytwo, root: /var/lib/daytwo)
-DAYTWO_SERVICE_SOCKET  Unix socket of the service (default: service.sock in the state folder); also --socket
-DAYTWO_LAB_SOCKET      Unix socket of the simulated fleet (default: lab.sock in the state folder); also --lab-socket
-DAYTWO_STORE_URL       SQLAlchemy URL of the store (default: SQLite in the state folder)
-DAYTWO_GATEWAY_URL     where nodes reach the gateway (default http://127.0.0.1:8460)
-DAYTWO_TASK_QUEUE      Temporal task queue of the control worker (default daytwo)
-TEMPORAL_ADDRESS, …    Temporal's own variables and temporal.toml say where Temporal is
-NO_COLOR               no colour"""
+ELSEWHERE = {
+    "TEMPORAL_ADDRESS, …": "Temporal's own variables and temporal.toml say where Temporal is",
+    "NO_COLOR": "no colour",
+}
 
-TOPICS = {"exit-codes": exit_codes.as_text(), "output": OUTPUT, "environment": ENVIRONMENT}
+
+def environment() -> str:
+    """Every variable with what it is for, a line each: the plane's, the agent's, and those of others that count."""
+    agents = {
+        f"DAYTWO_AGENT_{name.upper().replace('-', '_')}": f"the agent's --{name}"
+        for name in re.findall(r"^  --([a-z-]+) [A-Z]", AGENT_OPTIONS, re.MULTILINE)
+    }
+    rows = {**VARIABLES, **agents, **ELSEWHERE}
+    width = max(map(len, rows))
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows.items())
+
+
+TOPICS = {"exit-codes": exit_codes.as_text(), "output": OUTPUT, "environment": environment()}
 
 
 @click.command("help")
