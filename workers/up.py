@@ -29,7 +29,7 @@ from daytwo.settings import Settings
 from daytwo.store.engine import Store
 from workers import probes
 from workers.lab_part import PULSE_SECONDS, LabPart
-from workers.ports import choose_port
+from workers.ports import Ports
 from workers.supervise import Child, Probe, Supervisor
 from workers.temporal_server import NAMESPACE, TemporalServer
 
@@ -86,7 +86,7 @@ class Plan:
 
 
 def plan(
-    settings: Settings, *, temporal_port: int, ui_port: int, any_port: bool, lab: int | None, speed: float
+    settings: Settings, ports: Ports, *, temporal_port: int, ui_port: int, any_port: bool, lab: int | None, speed: float
 ) -> Plan:
     """Decide folders and ports. Raises `BadInput` or `Refused` before anything has started."""
     if len(os.fsencode(settings.service_socket)) > LONGEST_SOCKET_PATH:
@@ -97,11 +97,11 @@ def plan(
     settings_module.check_tls(settings)
     temporal = TemporalServer(
         settings.state_dir / "temporal.db",
-        choose_port(temporal_port, what="Temporal", any_free=any_port),
-        choose_port(ui_port, what="the Temporal UI", any_free=any_port),
+        ports.choose(temporal_port, what="Temporal", any_free=any_port),
+        ports.choose(ui_port, what="the Temporal UI", any_free=any_port),
     )
     gateway = urlsplit(settings.gateway_url)
-    port = choose_port(gateway.port or 80, what="the gateway", any_free=any_port)
+    port = ports.choose(gateway.port or 80, what="the gateway", any_free=any_port)
     url = gateway._replace(netloc=f"{gateway.hostname}:{port}").geturl()
     part = LabPart(settings.state_dir, lab, speed) if lab else None
     return Plan(replace(settings, gateway_url=url), temporal, part)
@@ -215,11 +215,11 @@ def command(**given: Any) -> None:
     settings = settings_module.load()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     about = settings.state_dir / ABOUT
-    with only_one(settings.state_dir):
+    with only_one(settings.state_dir), Ports() as ports:
         about.unlink(missing_ok=True)
         _check_version(settings)
         try:
-            asyncio.run(run(plan(settings, **given)))
+            asyncio.run(run(plan(settings, ports, **given)))
         finally:
             about.unlink(missing_ok=True)
 

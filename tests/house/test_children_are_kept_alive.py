@@ -17,7 +17,7 @@ import pytest
 
 from daytwo.domain.errors import Failed, Refused
 from daytwo.one_at_a_time import only_one
-from workers.ports import choose_port
+from workers.ports import Ports
 from workers.supervise import Child, Supervisor
 
 
@@ -106,8 +106,8 @@ def test_a_second_installation_on_one_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_named_or_replaced() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as taken, Ports() as ports:
         port = taken.getsockname()[1]
         with pytest.raises(Refused, match=f"port {port} for the gateway is in use"):
-            choose_port(port, what="the gateway", any_free=False)
-        assert choose_port(port, what="the gateway", any_free=True) != port
+            ports.choose(port, what="the gateway", any_free=False)
+        assert ports.choose(port, what="the gateway", any_free=True) != port

@@ -14,6 +14,7 @@ from daytwo.domain.vocabulary import Action
 from daytwo.lab.demo import screen
 from daytwo.settings import load
 from workers.lab_part import LabPart
+from workers.ports import Ports
 from workers.up import plan
 
 
@@ -35,7 +36,7 @@ def test_a_lab_lives_at_the_speed_that_was_asked_for(tmp_path: Path) -> None:
 def test_a_state_folder_too_deep_for_a_socket_is_named(tmp_path: Path) -> None:
     deep = load({"DAYTWO_STATE_DIR": f"{tmp_path}/{'x' * 100}"})
     with pytest.raises(BadInput, match=r"DAYTWO_SERVICE_SOCKET: found .* at most 107 bytes"):
-        plan(deep, temporal_port=0, ui_port=0, any_port=True, lab=None, speed=1.0)
+        plan(deep, Ports(), temporal_port=0, ui_port=0, any_port=True, lab=None, speed=1.0)
 
 
 def test_the_summary_says_how_long_each_step_took() -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from daytwo.domain.errors import Failed
-from workers.ports import listens
+from daytwo.domain.errors import Failed, Refused
+from workers.ports import Ports, listens
 from workers.supervise import Child, Supervisor
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_port_belongs_to_the_process_that_listens_on_it() -> None:
@@ -22,6 +24,39 @@ def test_a_port_belongs_to_the_process_that_listens_on_it() -> None:
             assert (listens(os.getpid(), port), listens(another.pid, port)) == (True, False)
             another.communicate(b"\n")
     assert not listens(os.getpid(), port)
+
+
+CHOOSE = """
+import sys
+from workers.ports import Ports
+with Ports() as ports:
+    for number, wanted in enumerate((int(word) for word in sys.argv[1:]), 1):
+        print(ports.choose(wanted, what="a part", any_free=True), flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_several_that_choose_at_once_choose_different_ports() -> None:
+    with Ports() as before:
+        wanted = [before.choose(0, what="a part", any_free=True) for _ in range(3)]
+    command = [sys.executable, "-c", CHOOSE, *map(str, wanted)]
+    started = [
+        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(6)
+    ]
+    chosen = [int(process.stdout.readline()) for process in started for _ in wanted if process.stdout]
+    for process in started:
+        process.communicate()
+    assert (len(chosen), len(set(chosen))) == (18, 18)
+    assert set(wanted) <= set(chosen)
+
+
+def test_a_port_that_is_held_can_be_listened_on_by_the_part() -> None:
+    with Ports() as ports:
+        port = ports.choose(0, what="a part", any_free=True)
+        with socket.create_server(("127.0.0.1", port)):
+            assert listens(os.getpid(), port)
+        with pytest.raises(Refused, match=f"port {port} for a part is in use"):
+            Ports().choose(port, what="a part", any_free=False)
 
 
 async def test_a_part_whose_port_another_answers_on_is_not_ready(tmp_path: Path) -> None:
