@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,9 @@ class Shared:
         """Serve `store` until the block ends and every delivery has ended."""
         plane = plane_of(self._app)
         plane.store, plane.delivery = store, delivery
-        plane.statuses = StatusReader(plane.clock, patience_seconds=10.0)  # this machine may have much to do
+        # It has run for long, and this machine may have much to do.
+        long_ago = plane.clock() - timedelta(days=1)
+        plane.statuses = StatusReader(plane.clock, patience_seconds=10.0, started=long_ago)
         yield self.socket
         asyncio.run_coroutine_threadsafe(plane.stop(), self._loop).result()
 

@@ -8,7 +8,7 @@ from daytwo.cli import exit_codes, options, output
 from daytwo.cli.client import connect
 from daytwo.cli.output import Item, cell, since
 
-STATES = {"ok": "ok", "away": "AWAY", "unknown": "UNKNOWN", "never-seen": "never seen"}
+STATES = {"ok": "ok", "away": "AWAY", "unknown": "UNKNOWN", "never-seen": "never seen", "starting": "starting"}
 MOST_DOMAINS = 5
 
 

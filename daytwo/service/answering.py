@@ -19,10 +19,17 @@ PATIENCE_SECONDS: Final = 0.8
 
 
 class StatusReader:
-    """Reads the status. However many ask, a store that hangs holds one thread."""
+    """Reads the status. However many ask, a store that hangs holds one thread. `started`: when the service was."""
 
-    def __init__(self, clock: Callable[[], datetime], patience_seconds: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        patience_seconds: float = PATIENCE_SECONDS,
+        *,
+        started: datetime | None = None,
+    ) -> None:
         self._clock = clock
+        self._started = started or clock()
         self._patience = patience_seconds
         self._reading: asyncio.Task[Status] | None = None
         self._away_since: datetime | None = None
@@ -31,7 +38,7 @@ class StatusReader:
         """The status as it is now, or that the store is away, since when and why."""
         began = self._clock()
         if self._reading is None:
-            self._reading = asyncio.create_task(asyncio.to_thread(_read, store, self._clock))
+            self._reading = asyncio.create_task(asyncio.to_thread(_read, store, self._clock, self._started))
         reading = self._reading
         await asyncio.wait({reading}, timeout=self._patience)
         if not reading.done():
@@ -50,6 +57,6 @@ class StatusReader:
         return reads.store_away(self._away_since, why, self._clock())
 
 
-def _read(store: Store, clock: Callable[[], datetime]) -> Status:
+def _read(store: Store, clock: Callable[[], datetime], started: datetime) -> Status:
     with store.read() as session:
-        return reads.status(session, clock())
+        return reads.status(session, clock(), started=started)

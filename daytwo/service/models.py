@@ -285,12 +285,13 @@ class PartView(Frozen):
     """A part of the plane, or what it talks to: `store`, `temporal`, `worker`, `controller`, `notifier`,
     `gateway`, `scheduler/<cluster>`, `bmc/<cluster>` and, where one is away, `bmc/<cluster>/<node>`.
 
-    `away` since `since`, which `why` explains; `unknown` where nobody has asked it lately. `last_good` is when it last
-    answered, as far as that was written down; `tried_at` when it was last found away.
+    `away` since `since`, which `why` explains; `unknown` where nobody has asked it lately; `starting` since the plane
+    did, and too short to be called away. `last_good` is when it last answered, as far as that was written down;
+    `tried_at` when it was last found away.
     """
 
     part: str
-    state: Literal["ok", "away", "unknown", "never-seen"]
+    state: Literal["ok", "away", "unknown", "never-seen", "starting"]
     since: datetime | None = None
     why: str = ""
     last_good: datetime | None = None

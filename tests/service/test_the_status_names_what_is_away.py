@@ -14,6 +14,7 @@ import pytest
 from sqlmodel import Session
 
 from daytwo.domain.errors import Unreachable
+from daytwo.service import reads
 from daytwo.service.answering import StatusReader
 from daytwo.store.engine import Store
 from daytwo.store.tables import IncidentRow, IntentRow, LeaseRow, PartRow
@@ -101,6 +102,42 @@ def test_agents_that_are_not_heard_are_the_gateway_s(watched: Store, client: htt
     with watched.write() as session:
         session.get_one(type(a_node()), ("east", "gpu-07")).last_heard_at = ago(600)
     assert parts(client)["gateway"]["why"] == "no agent is heard through it"
+
+
+def states_after(store: Store, seconds: float) -> dict[str, str]:
+    """What is told so long after the plane was started."""
+    with store.read() as session:
+        found = reads.status(session, datetime.now(UTC), started=ago(seconds))
+    assert not found.healthy
+    return {part.part: part.state for part in found.parts}
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(4.0, "starting"), (40.0, "away")])
+def test_a_worker_that_has_just_been_started_is_not_away(watched: Store, seconds: float, state: str) -> None:
+    keep(watched, away("worker", since=ago(2), tried_at=ago(2), last_good=None))
+    assert states_after(watched, seconds)["worker"] == state
+
+
+def test_a_worker_that_was_away_before_the_service_was_started_still_is(watched: Store) -> None:
+    keep(watched, away("worker", since=ago(300), tried_at=ago(1)))
+    assert states_after(watched, 4.0)["worker"] == "away"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "controller", "gateway"),
+    [(4.0, "starting", "starting"), (40.0, "away", "starting"), (300.0, "away", "away")],
+)
+def test_a_plane_that_is_started_again_has_time_to_be_heard(
+    fleet: Store, seconds: float, controller: str, gateway: str
+) -> None:
+    keep(fleet, *(LeaseRow(name=name, holder="before:1", expires_at=ago(3600)) for name in LOOPS))
+    found = states_after(fleet, seconds)
+    assert (found["controller"], found["gateway"]) == (controller, gateway)
+
+
+def test_what_we_did_not_start_is_away_at_once(watched: Store) -> None:
+    keep(watched, away("scheduler/east", since=ago(2), tried_at=ago(2)))
+    assert states_after(watched, 4.0)["scheduler/east"] == "away"
 
 
 def test_agents_that_are_silent_are_counted(watched: Store, client: httpx.Client) -> None:

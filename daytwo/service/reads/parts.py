@@ -26,7 +26,15 @@ OLD: Final = timedelta(hours=1)
 """What was away when it was last tried, this long ago, may be back."""
 
 
-def parts_of(session: Session, loops: Sequence[LoopView], now: datetime) -> tuple[PartView, ...]:
+STARTS_WITHIN: Final = {
+    outages.WORKER: timedelta(seconds=30),
+    CONTROLLER: timedelta(seconds=30),
+    outages.GATEWAY: QUIET,  # agents come back one by one
+}
+"""How long the parts of the plane itself may take to be heard of after it was started."""
+
+
+def parts_of(session: Session, loops: Sequence[LoopView], now: datetime, started: datetime) -> tuple[PartView, ...]:
     """Every part, in the order in which people look: the plane's own first."""
     rows: dict[str, list[PartRow]] = {}
     for row in session.exec(select(PartRow).order_by(col(PartRow.part))):
@@ -49,7 +57,16 @@ def parts_of(session: Session, loops: Sequence[LoopView], now: datetime) -> tupl
         if cluster.definition.get("bmcs"):
             prefix = outages.bmc_of(cluster.name, "")
             found += _bmcs(cluster.name, [part(name) for name in rows if name.startswith(prefix)])
-    return tuple(found)
+    return tuple(_or_starting(part, now, started) for part in found)
+
+
+def _or_starting(part: PartView, now: datetime, started: datetime) -> PartView:
+    """A part that has had no time to be heard since the plane was started is neither well nor away."""
+    if part.state != "away" or now - started >= STARTS_WITHIN.get(part.part, timedelta(0)):
+        return part
+    if part.tried_at is not None and part.tried_at >= started and part.since is not None and part.since < started:
+        return part  # it was away before, and somebody has looked since
+    return part.model_copy(update={"state": "starting", "since": started})
 
 
 def _part(name: str, rows: Sequence[PartRow], unwatched_by: str | None, now: datetime) -> PartView:

@@ -24,19 +24,23 @@ STUCK_AFTER: Final = timedelta(minutes=5)
 SILENT: Final = "agent-silent"
 
 
-def status(session: Session, now: datetime) -> Status:
-    """The installation in one answer; `healthy` only when nodes, loops, freezes and parts all say so."""
+def status(session: Session, now: datetime, *, started: datetime) -> Status:
+    """The installation in one answer; `healthy` only when nodes, loops, freezes and parts all say so.
+
+    `started` is when the service was, and with it the plane: a part that has not been heard since may be starting too.
+    """
     nodes = dict(session.exec(select(NodeRow.state, func.count()).group_by(col(NodeRow.state))).all())
     is_open = col(RepairRow.open_key).is_not(None)
     repairs = session.exec(select(RepairRow.state, func.count()).where(is_open).group_by(col(RepairRow.state))).all()
     firing = select(func.count()).select_from(FindingRow).where(FindingRow.status == FindingStatus.FIRING.value)
     pending = select(func.count()).select_from(DecisionRow).where(DecisionRow.status == DecisionStatus.PENDING.value)
     frozen, loops = _active_freezes(session), _loops(session, now)
-    parts = parts_of(session, loops, now)
+    parts = parts_of(session, loops, now, started)
     away = tuple(part.part for part in parts if part.state == "away")
+    starting = any(part.state == "starting" for part in parts)
     return Status(
         at=now,
-        healthy=_is_healthy(nodes, loops) and not frozen and not away,
+        healthy=_is_healthy(nodes, loops) and not frozen and not away and not starting,
         nodes=nodes,
         repairs=dict(repairs),
         firing=session.exec(firing).one(),
