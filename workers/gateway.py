@@ -22,7 +22,7 @@ from daytwo import settings as settings_module
 from daytwo.backoff import patiently
 from daytwo.domain.errors import BadInput, DaytwoError
 from daytwo.gateway.app import PULSE_SECONDS, Gateway, create_app
-from daytwo.gateway.doors import PER_ADDRESS, PatientProtocol, open_doors
+from daytwo.gateway.doors import PATIENT_LOOP, PER_ADDRESS, PatientProtocol, open_doors
 from daytwo.process import harden
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
@@ -61,6 +61,7 @@ def serve(settings: Settings, environ: Mapping[str, str]) -> None:
         config = uvicorn.Config(
             create_app(Gateway(store, pulse_seconds=pulse_seconds)),
             http=PatientProtocol,
+            loop=PATIENT_LOOP,
             ssl_certfile=cert,
             ssl_keyfile=key,
             log_config=None,

@@ -1,8 +1,8 @@
 """What keeps one node from taking all connections: how many an address may have, and how long one may be idle or slow.
 
 `workers.gateway` listens with it. A node runs other people's jobs, so each of its connections is bounded: in number, by
-address, before TLS; in time, until the head of its next request is there (`daytwo.gateway.body` bounds the body); and
-of a body that was answered before it ended, no more is read than a body may be long.
+address, before TLS; in time, until TLS stands, and until the head of its next request is there (`daytwo.gateway.body`
+bounds the body); and of a body that was answered before it ended, no more is read than a body may be long.
 """
 
 from __future__ import annotations
@@ -90,6 +90,22 @@ class PatientProtocol(H11Protocol):
     def _hang_up(self) -> None:
         self._calm()
         self.transport.abort()
+
+
+class PatientLoop(asyncio.SelectorEventLoop):
+    """A loop whose servers hang up on whoever begins TLS and does not end. Without it that may take a minute."""
+
+    handshake_seconds: float = HEAD_SECONDS
+
+    async def create_server(self, *given: Any, **named: Any) -> asyncio.Server:
+        """As asyncio's own."""
+        if named.get("ssl") is not None:
+            named.setdefault("ssl_handshake_timeout", self.handshake_seconds)
+        return await super().create_server(*given, **named)
+
+
+PATIENT_LOOP: Final = f"{__name__}:{PatientLoop.__name__}"
+"""As uvicorn is told which loop to run."""
 
 
 class Door(socket.socket):

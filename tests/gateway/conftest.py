@@ -121,9 +121,12 @@ class Records:
 
 
 @contextmanager
-def serving(app: Starlette, *, per_address: int = 64, http: type[PatientProtocol] = PatientProtocol) -> Iterator[str]:
-    """Serve as the gateway's process does, on a free port."""
-    config = uvicorn.Config(app, http=http, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
+def serving(
+    app: Starlette, *, per_address: int = 64, http: type[PatientProtocol] = PatientProtocol, **tls: str
+) -> Iterator[str]:
+    """Serve as the gateway's process does, on a free port; `tls`: the loop, and the files of certificate and key."""
+    more: dict[str, Any] = {"log_config": None, "lifespan": "off", "ws": "none", "timeout_graceful_shutdown": 1}
+    config = uvicorn.Config(app, http=http, **more, **tls)
     server = uvicorn.Server(config)
     with open_doors("127.0.0.1", 0, per_address=per_address) as doors:
         thread = threading.Thread(target=server.run, kwargs={"sockets": doors})
