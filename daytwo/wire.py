@@ -10,7 +10,7 @@ POST /v1/nodes/{node}/findings        Authorization: Bearer <node token>
   -> 409 {"error": "…", "stream": 4}   an older stream: ask for a new one and number from 1
 
 POST /v1/nodes/{node}/pulse
-    {"stream": 3, "sequence": 17, "boot_id": "…", "clock": …, "version": "0.1.0", "started_at": …,
+    {"stream": 3, "sequence": 17, "boot_id": "…", "clock": …, "version": "0.2.0", "started_at": …,
      "identity": {"system_uuid": "…", "serial": "…", "product": "…"},
      "kernel_log": "kmsg",                which log is read: kmsg, journal, file:/path
      "digest": "…", "checks": {"kernel-log": "ok", …} | null,      null: the digest was acknowledged before

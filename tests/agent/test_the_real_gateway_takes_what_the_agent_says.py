@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from sqlmodel import delete, select
 
-from daytwo import node_requests
+from daytwo import __version__, node_requests
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.vocabulary import ClusterKind
 from daytwo.gateway.app import Gateway, create_app
@@ -74,7 +74,7 @@ def one(store: Store, fault: str) -> Callable[[], FindingRow | None]:
 def test_a_node_says_what_it_is(running: AgentProcess, store: Store, fake_nvml: FakeNvml) -> None:
     until(lambda: set(node(store).checks.values()) == {"ok"})
     row = node(store)
-    assert (row.agent_version, row.inventory["driver"]) == ("0.1.0", "580.95.05")
+    assert (row.agent_version, row.inventory["driver"]) == (__version__, "580.95.05")
     assert [gpu["uuid"] for gpu in row.inventory["gpus"]] == [fake_nvml.uuid(0), fake_nvml.uuid(1)]
 
 

@@ -61,7 +61,8 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 def test_the_changelog_keeps_its_form() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
-    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[0] == "[Unreleased]"
+    newest = re.findall(r"^## (.*)$", text, re.MULTILINE)[0]
+    assert re.fullmatch(rf"\[{re.escape(daytwo.__version__)}\] – (unreleased|\d{{4}}-\d\d-\d\d)", newest)
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= kinds
 
