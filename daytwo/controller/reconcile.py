@@ -27,6 +27,7 @@ from daytwo.controller.leases import LeaseLost
 from daytwo.controller.looking import Looked, Looking
 from daytwo.controller.lost_workflows import LostWorkflows
 from daytwo.controller.marks import Marks, mark_on
+from daytwo.controller.means import Means
 from daytwo.controller.settling import Settling
 from daytwo.controller.storms import Storms
 from daytwo.domain.errors import DaytwoError, NotFound
@@ -82,18 +83,19 @@ class Reconciler:
         now: Callable[[], datetime],
         sweep: timedelta = SWEEP,
     ) -> None:
+        means = Means(store, adapters, notifier, guard, now)
         self._store = store
         self._adapters = adapters
         self._temporal = temporal
         self._looking = Looking(store, now)
         self._marks = Marks(store, ledger, guard)
         self._gone_marks = GoneMarks(store, self._marks, notifier, guard=guard, now=now)
-        self._storms = Storms(store, adapters, ledger, notifier, guard=guard, now=now)
+        self._storms = Storms(means, ledger)
         self._batches = Batches(store)
         self._opening = asyncio.Lock()
         self._delivering = Delivering(store, TemporalDelivery(store, temporal), longest=sweep)
         self._lost = LostWorkflows(store, temporal, guard)
-        self._settling = Settling(store, adapters, temporal, notifier, guard=guard, now=now)
+        self._settling = Settling(means, temporal)
         self._guard = guard
         self._now = now
         self._sweep = sweep

@@ -10,26 +10,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Final
 
 from sqlmodel import col, select, update
 
 from daytwo import repairs
-from daytwo.adapters import Adapters
 from daytwo.controller import settled_rows as rows
 from daytwo.controller.lost_workflows import event_row
+from daytwo.controller.means import Means
 from daytwo.domain.errors import TryAgain
 from daytwo.domain.exchange import Run
 from daytwo.domain.ids import incident_of
 from daytwo.domain.message import clean
 from daytwo.domain.repair_states import is_terminal
-from daytwo.domain.seams import Notifier
 from daytwo.domain.vocabulary import State
-from daytwo.intents import Guard
 from daytwo.store import audit
-from daytwo.store.engine import Store
 from daytwo.store.restored import ACTOR, SUBJECT, unsettled
 from daytwo.store.tables import ClusterRow, IncidentRow, RepairRow, RestoreRow
 from daytwo.temporal import Repairs
@@ -44,22 +40,9 @@ CALM: Final = frozenset({State.PROPOSED, State.APPROVED, State.WAITING, State.HE
 class Settling:
     """Looks for a restore that is not settled, and settles it."""
 
-    def __init__(
-        self,
-        store: Store,
-        adapters: Adapters,
-        temporal: Repairs,
-        notifier: Notifier,
-        *,
-        guard: Guard,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._store = store
-        self._adapters = adapters
+    def __init__(self, means: Means, temporal: Repairs) -> None:
+        self._store, self._adapters, self._notifier, self._guard, self._now = means
         self._temporal = temporal
-        self._notifier = notifier
-        self._guard = guard
-        self._now = now
         self._is_done = False
 
     async def is_done(self) -> bool:

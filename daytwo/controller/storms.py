@@ -10,28 +10,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from sqlalchemy import and_, func, or_
 from sqlmodel import Session, col, select
 
-from daytwo.adapters import Adapters, Cluster
+from daytwo.adapters import Cluster
 from daytwo.controller.leases import LeaseLost
 from daytwo.controller.looking import Looked, common_causes
 from daytwo.controller.marks import Marks, carries
+from daytwo.controller.means import Means
 from daytwo.controller.notices import began, ended
 from daytwo.domain.common_cause import is_one_cause, pool_domain
 from daytwo.domain.errors import DaytwoError
 from daytwo.domain.ids import containment_id, incident_of, new_id
-from daytwo.domain.seams import ActKind, Notifier
+from daytwo.domain.seams import ActKind
 from daytwo.domain.situation import DomainTrouble
 from daytwo.domain.triage import Propose
 from daytwo.domain.vocabulary import FaultClass, FindingStatus, Mark
-from daytwo.intents import Guard, Ledger
+from daytwo.intents import Ledger
 from daytwo.store import audit
-from daytwo.store.engine import Store
 from daytwo.store.situations import class_of, load_trouble
 from daytwo.store.tables import FindingRow, IncidentRow, IntentRow, NodeRow, RepairRow
 
@@ -45,23 +45,10 @@ SPREADS_AFTER: Final = timedelta(minutes=10)
 class Storms:
     """The incidents of all clusters."""
 
-    def __init__(
-        self,
-        store: Store,
-        adapters: Adapters,
-        ledger: Ledger,
-        notifier: Notifier,
-        *,
-        guard: Guard,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._store = store
-        self._adapters = adapters
+    def __init__(self, means: Means, ledger: Ledger) -> None:
+        self._store, self._adapters, self._notifier, self._guard, self._now = means
         self._ledger = ledger
-        self._notifier = notifier
-        self._marks = Marks(store, ledger, guard)
-        self._guard = guard
-        self._now = now
+        self._marks = Marks(means.store, ledger, means.guard)
         self._looked_at: datetime | None = None
         self._quiet_since: dict[str, datetime] = {}
 
