@@ -59,7 +59,7 @@ policy:
     people:
       - {name: Alice, roles: [lead], identities: ["cli:alice"]}
   faults:
-    xid-63: {mode: recommend, debounce_seconds: 60}
+    thermal-throttle: {mode: recommend, debounce_seconds: 1800}
 ```
 
 What holds for a fault is looked for in this order: its own rule (`policy.faults`), the rule of its class

@@ -49,13 +49,14 @@ def edit(file: Path, pattern: str, replacement: str) -> None:
 
 def test_with_an_edited_catalogue_and_an_edited_policy_every_history_replays(code: Path) -> None:
     edit(code / "daytwo/faults/catalogue/xid.toml", r'first_action = "[a-z-]+"', 'first_action = "tell-owner"')
-    edit(code / "daytwo/domain/policy.py", r"default=1\.5,", "default=77,")
+    edit(code / "daytwo/domain/policy/times.py", r"default=1\.5,", "default=77,")
     assert python(code, "-c", WHAT_IS_SAID) == "tell-owner 77\n"
     assert python(code, "-m", "tests.replay.replaying") == ALL_REPLAYED
 
 
 def test_without_any_catalogue_policy_or_judgement_every_history_replays(code: Path) -> None:
-    shutil.rmtree(code / "daytwo/faults/catalogue")
-    for module in ("policy", "triage", "cases", "definition", "verification"):
+    for package in ("daytwo/faults/catalogue", "daytwo/domain/policy"):
+        shutil.rmtree(code / package)
+    for module in ("triage", "cases", "definition", "verification"):
         (code / f"daytwo/domain/{module}.py").unlink()
     assert python(code, "-m", "tests.replay.replaying") == ALL_REPLAYED
