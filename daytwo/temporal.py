@@ -226,7 +226,11 @@ class TemporalDelivery:
         self._repairs = repairs
 
     async def deliver(self, decision_id: str) -> None:
-        """Deliver one decision to its repair. Raises `NotFound` or `Unreachable`; the row stays pending then."""
+        """Deliver one decision to its repair. Raises `NotFound` or `TryAgain`; the row stays pending then."""
+        cluster, node = await asyncio.to_thread(self._node_of, decision_id)
+        await self._repairs.decide(cluster, node, decision_id)
+
+    def _node_of(self, decision_id: str) -> tuple[str, str]:
         with self._store.read() as session:
             found = session.exec(
                 select(RepairRow.cluster, RepairRow.node)
@@ -235,5 +239,4 @@ class TemporalDelivery:
             ).first()
         if found is None:
             raise NotFound(f"decision: found {decision_id!r}, which is not in the store")
-        cluster, node = found
-        await self._repairs.decide(cluster, node, decision_id)
+        return found

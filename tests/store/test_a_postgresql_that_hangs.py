@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from daytwo.store.commits import Commits
 from daytwo.store.engine import Store
 from daytwo.store.patient import alone
 from daytwo.store.tables import NodeRow
+from daytwo.temporal import Repairs, TemporalDelivery, connect
 from tests.postgres import Postgres
 from tests.rows import a_node, keep
 
@@ -92,3 +94,14 @@ def test_who_needs_longer_takes_a_connection_of_its_own(store: Store) -> None:
         connection.execute(text("SELECT pg_sleep(:seconds)"), {"seconds": 2 * PATIENCE})
     with pytest.raises(Unreachable), store.read() as session:
         session.connection().execute(text("SELECT pg_sleep(:seconds)"), {"seconds": 2 * PATIENCE})
+
+
+async def test_who_brings_a_decision_to_its_repair_keeps_nobody_else_waiting(postgres: Postgres, store: Store) -> None:
+    delivery = TemporalDelivery(store, Repairs(await connect(lazy=True), "nobody"))
+    with postgres.hanging():
+        bringing = asyncio.create_task(delivery.deliver("d-1"))
+        began = time.monotonic()
+        await asyncio.sleep(0.01)
+        assert time.monotonic() - began < PATIENCE
+        with pytest.raises(Unreachable):
+            await bringing
