@@ -62,6 +62,8 @@ class AssessActivities:
         await self._say_second(arg, cluster.definition.policy, now)
         await self._say_others(arg, facts)
         assessed = _answer(arg, seen, cluster.definition.policy, now)
+        if assessed.outcome == "unsettled" and arg.state is State.WAITING:
+            await self.world.say_waiting(arg.ref, assessed.why)
         shown = assessed.proposal if assessed.outcome == "stands" else None
         if shown is not None:
             await self.world.write(lambda s: repairs.refresh(s, shown))

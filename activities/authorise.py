@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 from activities import signatures as do
 from activities.beyond_workers import beyond_workers, own_branch
 from activities.boundary import implements
+from activities.by_policy import asks_a_person
 from activities.in_incidents import hold_up, incident_around, refusal
 from activities.two_persons import action_of, backing
 from activities.world import World
@@ -154,7 +155,8 @@ def _forbidden(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster:
     if kind in TWO_STEPS and (problem := own_branch(session, arg.ref.node, action)):
         return problem
     if row.channel == Channel.POLICY:
-        return ""
+        repair = session.get_one(RepairRow, arg.ref.repair_id)
+        return asks_a_person(cluster.definition.policy, repair.fault, action)
     allowed = may(cluster.definition.policy, row.actor, action if _acts(kind) else None, verified=row.verified)
     if isinstance(allowed, NotAllowed):
         return allowed.why

@@ -1,21 +1,21 @@
 """A repair of one node of many that fell for one cause: whether it may be acted on alone.
 
-Asked by `authorise` and `take-right`. While an incident goes on automatic mode is off in it (design 6), and who
-approves one repair of it must know that it is one of many: their reason names the incident. Source: operations, rule 6.
+Asked by `authorise` and `activities.by_policy`. While an incident goes on automatic mode is off in it (design 6), and
+who approves one repair of it must know that it is one of many: their reason names the incident. Source: operations,
+rule 6.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from daytwo.domain.common_cause import pool_domain
-from daytwo.domain.exchange import RepairRef, StepInput
-from daytwo.domain.policy import Policy
-from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus
+from daytwo.domain.exchange import RepairRef
+from daytwo.domain.vocabulary import Action
 from daytwo.store.situations import class_of, node_row
-from daytwo.store.tables import DecisionRow, IncidentRow, RepairRow
+from daytwo.store.tables import IncidentRow, RepairRow
 
 
 def incident_around(
@@ -41,19 +41,6 @@ def refusal(incident: IncidentRow, reason: str) -> str:
         f"{incident.nodes} nodes have {incident.fault_class} faults in incident {incident.id}, probably for one cause: "
         f"to act on this node alone all the same, approve it with a --reason that names {incident.id}"
     )
-
-
-def holds_policy_back(session: Session, arg: StepInput, policy: Policy, now: datetime) -> str:
-    """What a repair that the policy approved waits for before it acts: an incident may have begun since."""
-    approvals = select(DecisionRow.channel).where(
-        DecisionRow.repair_id == arg.ref.repair_id,
-        DecisionRow.status == DecisionStatus.ACCEPTED,
-        col(DecisionRow.kind).in_((DecisionKind.APPROVE, DecisionKind.RETRY)),
-    )
-    if session.exec(approvals.order_by(col(DecisionRow.ended_at).desc())).first() != Channel.POLICY:
-        return ""
-    found = incident_around(session, arg.ref, arg.action, hold_seconds=policy.breaker.hold_seconds, now=now)
-    return hold_up(found) if found else ""
 
 
 def hold_up(incident: IncidentRow) -> str:

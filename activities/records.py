@@ -9,19 +9,18 @@ from sqlmodel import Session
 from activities import evidence
 from activities import signatures as do
 from activities.boundary import implements
+from activities.by_policy import asks_a_person
 from activities.world import World, class_of
 from daytwo import repairs
 from daytwo.domain.exchange import Announced, AnnounceInput, Claimed, CloseInput, Done, RecordInput, RepairRef
 from daytwo.domain.message import as_text, clean, summary_line
-from daytwo.domain.proposal import BOOTS
+from daytwo.domain.policy import Policy
+from daytwo.domain.proposal import BOOTS, Proposal
 from daytwo.domain.reminding import groups_told, seconds_until_next
-from daytwo.domain.vocabulary import Action, Mode, Severity, State
+from daytwo.domain.vocabulary import Mode, Severity, State
 from daytwo.intents import give_up_in
 from daytwo.store import audit
 from daytwo.store.tables import DecisionRow
-
-NEVER_AUTOMATIC = frozenset({Action.REPROVISION, Action.FAILOVER, Action.REMOVE})
-
 
 TOLD_KEPT = 1_000
 """Notices that this process remembers to have given."""
@@ -68,7 +67,7 @@ class RecordActivities:
         await self.world.write(lambda s: repairs.stamp(s, arg.ref.repair_id, "recommended", now))
         if arg.proposal is not None and arg.proposal.action in BOOTS and not arg.reminder:
             await evidence.ask_early(self.world, arg.ref, policy)
-        if arg.proposal is None or arg.attention or not _is_automatic(arg):
+        if arg.proposal is None or arg.attention or not _is_automatic(policy, arg.proposal):
             return Announced(at=now, again_at=again_at)
         if shut := policy.closed(arg.proposal.action, class_of(arg.proposal), now):
             await self.world.say_waiting(arg.ref, shut.says)
@@ -108,9 +107,9 @@ def _message(arg: AnnounceInput) -> tuple[str, str, bool]:
     return summary_line(arg.proposal), as_text(arg.proposal), arg.proposal.severity is Severity.CRITICAL
 
 
-def _is_automatic(arg: AnnounceInput) -> bool:
-    proposal = arg.proposal
-    return proposal is not None and proposal.mode is Mode.AUTO and proposal.action not in NEVER_AUTOMATIC
+def _is_automatic(policy: Policy, proposal: Proposal) -> bool:
+    """True where triage found so, and the policy, which may have been changed since, still says so."""
+    return proposal.mode is Mode.AUTO and not asks_a_person(policy, proposal.fault, proposal.action)
 
 
 def _approve_by_policy(session: Session, arg: AnnounceInput, now: datetime) -> None:

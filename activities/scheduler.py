@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from activities import in_incidents, others
+from activities import by_policy, others
 from activities import signatures as do
 from activities.boundary import implements
 from activities.patience import LONGEST_OUTAGE, Patience
@@ -69,7 +69,7 @@ class SchedulerActivities:
             return Right(granted=False, text=shut.says, opens_at=shut.opens_at)
         problem = (
             await self._others_first(cluster, arg)
-            or await self.world.read(lambda s: in_incidents.holds_policy_back(s, arg, policy, now))
+            or await self.world.read(lambda s: by_policy.holds_back(s, arg, policy, now))
             or await self._interrupts_too_much(cluster, arg, now)
             or await self.world.write(lambda s: repairs.take_right(s, arg.ref, policy.budget, now))
         )

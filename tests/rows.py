@@ -8,8 +8,8 @@ from typing import Any
 from sqlmodel import SQLModel, select
 
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
-from daytwo.domain.policy import Approval, Person, Policy
-from daytwo.domain.vocabulary import ClusterKind
+from daytwo.domain.policy import Approval, FaultRule, Person, Policy
+from daytwo.domain.vocabulary import ClusterKind, Mode
 from daytwo.store.engine import Store
 from daytwo.store.tables import ClusterRow, FindingRow, NodeRow, RepairEventRow, RepairRow
 from tests.builders import GPU, NOW, a_proposal
@@ -22,6 +22,11 @@ LEA = Person(name="Lea", roles=("lead",), identities=("cli:lea",))
 def a_policy(**approval: Any) -> Policy:
     """The default policy with an operator and a lead."""
     return Policy(approval=Approval(**{"people": (ALICE, LEA)} | approval))
+
+
+def an_automatic_policy(**approval: Any) -> Policy:
+    """One that approves what it may by itself."""
+    return a_policy(**approval).model_copy(update={"default": FaultRule(mode=Mode.AUTO)})
 
 
 def a_definition(name: str = "east", **fields: Any) -> ClusterDefinition:

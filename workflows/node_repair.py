@@ -197,6 +197,9 @@ class NodeRepair(RepairRun):
             return self._say(Event.NOTHING_TO_DO, "only tests are asked for")
         if seen.outcome == "unknown" or (approval.moment is not Moment.NOW and not seen.idle):
             return await self._listen(timeouts.RELOOK_WAITING.total_seconds())
+        if seen.outcome == "unsettled" and workflow.patched("clear-is-waited-for"):
+            # What was approved has ended by itself, though not for long enough: nobody would approve it now.
+            return await self._listen(timeouts.RELOOK_WAITING.total_seconds())
         right = await self._call(do.TAKE_RIGHT, self._step("right"))
         if not right.granted:
             self._run.opens_at = right.opens_at

@@ -15,7 +15,7 @@ from daytwo.store.engine import Store
 from daytwo.store.tables import IncidentRow, NodeRow
 from tests.approvals.conftest import REF, Court, a_court
 from tests.builders import NOW, a_proposal
-from tests.rows import keep
+from tests.rows import an_automatic_policy, keep
 
 INCIDENT = "i-20261130-142000-abcde"
 
@@ -61,7 +61,7 @@ async def test_what_a_policy_approved_does_not_begin_in_an_incident_that_came_si
 
 @pytest.fixture
 def court(store: Store, tmp_path: Path, scheduler: str) -> Court:
-    return a_court(store, tmp_path, scheduler=scheduler)
+    return a_court(store, tmp_path, policy=an_automatic_policy(), scheduler=scheduler)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from activities.records import RecordActivities
 from daytwo.domain.exchange import Announced, AnnounceInput
-from daytwo.domain.policy import Policy
-from daytwo.domain.vocabulary import Mode
+from daytwo.domain.policy import Approval, FaultRule, Policy
+from daytwo.domain.vocabulary import Action, Mode
 from daytwo.domain.windows import Window
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow
@@ -18,7 +20,7 @@ from tests.approvals.conftest import REF, Court, a_court
 from tests.builders import NOW, a_proposal
 from tests.rows import REPAIR
 
-NIGHTS = Policy(windows=(Window(name="nights", begins="22:00", ends="06:00"),))
+NIGHTS = Policy(default=FaultRule(mode=Mode.AUTO), windows=(Window(name="nights", begins="22:00", ends="06:00"),))
 OPENS = NOW.replace(hour=22, minute=0, second=0)
 
 
@@ -71,3 +73,19 @@ async def test_the_policy_approves_nothing_outside_its_windows_and_is_asked_agai
 async def test_the_policy_approves_in_its_window(store: Store, tmp_path: Path) -> None:
     approved, _ = await approved_at(store, tmp_path, OPENS)
     assert approved == ["approve"]
+
+
+@pytest.mark.parametrize("mode", [Mode.OFF, Mode.RECORD, Mode.RECOMMEND])
+async def test_a_policy_that_was_changed_meanwhile_approves_nothing(store: Store, tmp_path: Path, mode: Mode) -> None:
+    court = a_court(store, tmp_path, policy=Policy(default=FaultRule(mode=mode)))
+    await told(court, mode=Mode.AUTO)
+    assert approvals(court) == []
+
+
+async def test_a_policy_that_was_changed_meanwhile_does_not_approve_what_it_now_never_does(
+    store: Store, tmp_path: Path
+) -> None:
+    never = Approval(never_automatic=(Action.REBOOT,))
+    court = a_court(store, tmp_path, policy=Policy(default=FaultRule(mode=Mode.AUTO), approval=never))
+    await told(court, mode=Mode.AUTO)
+    assert approvals(court) == []
