@@ -7,6 +7,8 @@ from each, what people, draining, booting and tests take is taken out, and what 
 break at once, all are approved at once, and the clock runs until the last has returned. Exits with 1 when the median of
 our own share is over the limit, or a repair ends otherwise than in success.
 
+Boots and tests are sped up; how long a boot may take, and an agent to answer, is what the default policy says.
+
 Our own share is the sum of: fault seen → people told, without the settle time; approved → work begins to be drained;
 drained → the node booted, without the boot; tests passed → returned.
 """
@@ -30,7 +32,7 @@ from typing import Any, Final
 import httpx
 from sqlmodel import col, select
 
-from daytwo.domain.policy import Breaker, Budget
+from daytwo.domain.policy import Breaker, Budget, Policy
 from daytwo.domain.vocabulary import State
 from daytwo.lab.definition import CLUSTER, lab_definition
 from daytwo.lab.demo.plane import NO_TLS, Plane, until, up
@@ -142,7 +144,13 @@ def _unlimited(folder: Path, nodes: int) -> Any:
     interruptions = {"interruptions_per_hour": 10 * nodes, "interruption_apart_seconds": 0}
     budget = Budget(**many, **interruptions, containing_share=1, containing_nodes=nodes)
     breaker = Breaker(nodes=nodes, pool_nodes=nodes, pool_share=1)
-    policy = lab.policy.model_copy(update={"budget": budget, "breaker": breaker, "approval": usual.policy.approval})
+    patient = {
+        "verify": lab.policy.verify.model_copy(update={"answer_seconds": Policy().verify.answer_seconds}),
+        "timing": lab.policy.timing.model_copy(update={"boot_seconds": Policy().timing.boot_seconds}),
+    }
+    policy = lab.policy.model_copy(
+        update={"budget": budget, "breaker": breaker, "approval": usual.policy.approval, **patient}
+    )
     return usual.model_copy(update={"policy": policy})
 
 
