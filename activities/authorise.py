@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from activities import signatures as do
 from activities.beyond_workers import beyond_workers, own_branch
@@ -21,7 +21,8 @@ from daytwo.domain.repair_states import EVENT_OF, after
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus, Moment, State
 from daytwo.service.rights import NotAllowed, may
 from daytwo.store import audit
-from daytwo.store.tables import DecisionRow, FreezeRow, IncidentRow, NodeRow, RepairRow
+from daytwo.store.tables import DecisionRow, IncidentRow, NodeRow, RepairRow
+from daytwo.waits import frozen
 
 TWO_STEPS = frozenset({DecisionKind.APPROVE, DecisionKind.RETRY})
 """Decisions that first lead to `approved` and are judged there, by the rules as they are then."""
@@ -95,7 +96,7 @@ def _judge(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Clu
     others = backing(session, row, cluster.definition.policy, arg.proposed_action, now=now)
     if _acts(answer.kind) and (others.refused or others.missing):
         return answer.say("refused" if others.refused else "counted", others.refused or others.missing)
-    if row.id == arg.deciding and (stop := _frozen(session, arg) or _held_up(row, incident)):
+    if row.id == arg.deciding and (stop := frozen(session, arg.ref.cluster, arg.ref.node) or _held_up(row, incident)):
         return answer.say("wait", stop)
     return answer.say("accepted", f"approved by {', '.join(others.beside)} before" if others.beside else "")
 
@@ -198,13 +199,6 @@ def _left(session: Session, arg: AuthoriseInput) -> str:
     node = session.get(NodeRow, (arg.ref.cluster, arg.ref.node))
     gone = node is not None and node.left_at is not None
     return f"{arg.ref.node} is no longer in the definition of {arg.ref.cluster}: nothing is done to it" if gone else ""
-
-
-def _frozen(session: Session, arg: AuthoriseInput) -> str:
-    scopes = ("*", arg.ref.cluster, f"{arg.ref.cluster}/{arg.ref.node}")
-    standing = (col(FreezeRow.scope).in_(scopes), col(FreezeRow.thawed_at).is_(None))
-    freeze = session.exec(select(FreezeRow).where(*standing)).first()
-    return f"frozen by {freeze.actor}: {freeze.reason}" if freeze else ""
 
 
 def _held_up(row: DecisionRow, incident: IncidentRow | None) -> str:

@@ -11,9 +11,9 @@ from activities import signatures as do
 from activities.boundary import implements
 from activities.by_policy import asks_a_person
 from activities.world import World, class_of
-from daytwo import repairs
+from daytwo import repairs, waits
 from daytwo.domain.exchange import Announced, AnnounceInput, Claimed, CloseInput, Done, RecordInput, RepairRef
-from daytwo.domain.message import as_text, clean, summary_line
+from daytwo.domain.message import Around, as_text, clean, summary_line
 from daytwo.domain.policy import Policy
 from daytwo.domain.proposal import BOOTS, Proposal
 from daytwo.domain.reminding import groups_told, seconds_until_next
@@ -82,11 +82,13 @@ class RecordActivities:
         return _notice(arg) not in self._told
 
     async def _message(self, arg: AnnounceInput) -> tuple[str, str, bool]:
-        subject, text, urgent = _message(arg)
+        proposal, now = arg.proposal, self.world.now()
+        told = await self.world.read(lambda s: waits.around(s, proposal, now)) if proposal else None
+        subject, text, urgent = _message(arg, told)
         if not arg.reminder:
             return subject, text, urgent
-        waits = await self.world.waiting(arg.ref)
-        head = f"Reminder {arg.reminder}: {waits or 'nobody has answered'}."
+        waiting = await self.world.waiting(arg.ref)
+        head = f"Reminder {arg.reminder}: {waiting or 'nobody has answered'}."
         return f"reminder {arg.reminder}: {subject}", f"{clean(head)}\n{text}", urgent
 
 
@@ -100,11 +102,11 @@ def _notice(arg: AnnounceInput) -> tuple[object, ...]:
     return arg.ref.repair_id, arg.revision, arg.reminder, arg.attention
 
 
-def _message(arg: AnnounceInput) -> tuple[str, str, bool]:
+def _message(arg: AnnounceInput, told: Around | None) -> tuple[str, str, bool]:
     if arg.attention or arg.proposal is None:
         subject = f"{arg.ref.node}: repair {arg.ref.repair_id} needs help"
         return subject, f"{subject}\n{clean(arg.attention)}\ndaytwo repairs show {arg.ref.repair_id}", True
-    return summary_line(arg.proposal), as_text(arg.proposal), arg.proposal.severity is Severity.CRITICAL
+    return summary_line(arg.proposal), as_text(arg.proposal, told), arg.proposal.severity is Severity.CRITICAL
 
 
 def _is_automatic(policy: Policy, proposal: Proposal) -> bool:

@@ -6,6 +6,7 @@ The service writes the hold; the reconciler makes the repairs follow, so that on
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from sqlmodel import Session, col, select, update
 
@@ -14,6 +15,9 @@ from daytwo.domain.repair_states import HELD_FROM
 from daytwo.domain.vocabulary import Channel, DecisionKind, DecisionStatus, State
 from daytwo.store import audit
 from daytwo.store.tables import DecisionRow, NodeRow, RepairRow
+
+OF_NODE: Final = "node-hold-"
+"""How the request ids of decisions begin that a node's hold has made."""
 
 
 def hold_repair(session: Session, node: NodeRow, repair: RepairRow, now: datetime) -> str | None:
@@ -48,8 +52,13 @@ def release_repair(
     return _decide(session, repair, DecisionKind.RELEASE, f"{prefix}-released", actor=actor, reason=reason, now=now)
 
 
+def is_of_node(decision: DecisionRow) -> bool:
+    """True for a hold that came of somebody holding the whole node."""
+    return decision.request_id.startswith(OF_NODE)
+
+
 def _prefix(node: NodeRow, repair: RepairRow) -> str:
-    return f"node-hold-{node.held_at:%Y%m%d%H%M%S%f}-{repair.id}"
+    return f"{OF_NODE}{node.held_at:%Y%m%d%H%M%S%f}-{repair.id}"
 
 
 def _is_decided(session: Session, request: str) -> bool:

@@ -229,6 +229,15 @@ def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime
     row = session.get_one(RepairRow, ref.repair_id, with_for_update=True)
     if row.right_taken_at is not None:
         return ""
+    if problem := over_budget(session, ref, budget):
+        return problem
+    row.right_taken_at = now
+    session.add(row)
+    return ""
+
+
+def over_budget(session: Session, ref: x.RepairRef, budget: Budget) -> str:
+    """Why one more node may not be out now, or nothing; read only."""
     this = session.get_one(NodeRow, (ref.cluster, ref.node))
     peers = peers_in(session, ref.cluster, this.pool)
     acting = _acting_nodes(session, ref.cluster)
@@ -236,16 +245,16 @@ def take_right(session: Session, ref: x.RepairRef, budget: Budget, now: datetime
     out = {n.name for n in peers if n.name not in aside and (n.name in acting or n.is_out)}
     allowed = allowed_out(len(peers), budget)
     if len(out) >= allowed:
-        return f"pool {this.pool}: {len(out)} of {allowed} allowed nodes are out ({', '.join(sorted(out)[:5])})"
+        named = ", ".join([*sorted(out)[:5], *(["…"] if len(out) > 5 else [])])
+        some = "1 node is out" if len(out) == 1 else f"{len(out)} nodes are out"
+        return f"{some} ({named}); the budget of pool {this.pool} allows {allowed}"
     if short := _quorum(session, this):
         return short
     theirs = _domains_of(session, ref.cluster, acting - {ref.node})
     for domain in this.domains:
         beside = sorted(name for name, domains in theirs.items() if domain in domains)
         if len(beside) >= budget.acting_per_domain:
-            return f"{domain}: {beside[0]} is being repaired; {budget.acting_per_domain} at a time"
-    row.right_taken_at = now
-    session.add(row)
+            return f"{beside[0]} is being repaired; the budget of {domain} allows {budget.acting_per_domain} at a time"
     return ""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from daytwo.cli import exit_codes, options, output
-from daytwo.cli.client import Service, connect
-from daytwo.cli.failure import Failure
+from daytwo.cli.client import connect
+from daytwo.cli.lazy import Group
 from daytwo.cli.output import Column, Item, moment
 
 COLUMNS = (
@@ -19,40 +19,22 @@ COLUMNS = (
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def audit() -> None:
     """Who did what; and whether the record is whole."""
 
 
 @audit.command("list")
-@click.option("--subject", metavar="ID", help="Only this repair, cluster, scope or `cluster/node`.")
+@click.option(
+    "--subject", metavar="ID", help="Only this node (`node` or `cluster/node`) and its repairs, repair, cluster or `*`."
+)
 @options.page
 @options.output
 def list_audit(form: str, **wanted: object) -> None:
     """List what was done, newest first."""
     with connect() as service:
         page = service.get("/v1/audit", **wanted)
-        if wanted["subject"] and not page["items"]:
-            _say_if_unknown(service, str(wanted["subject"]))
     output.show_list(page, form, COLUMNS, lambda row: str(row["number"]))
-
-
-def _say_if_unknown(service: Service, subject: str) -> None:
-    """An empty list of something misspelt must not look like the empty list of something that exists."""
-    from urllib.parse import quote
-
-    clusters = [cluster["name"] for cluster in service.get("/v1/clusters", limit=1000)["items"]]
-    if subject in ("*", *clusters):
-        return
-    for noun, name in (("repairs", quote(subject, safe="")), ("nodes", quote(subject))):
-        try:
-            service.get(f"/v1/{noun}/{name}")
-        except Failure as failure:
-            if failure.exit_code != exit_codes.NOT_FOUND:
-                raise
-        else:
-            return
-    output.note(f"There is no repair, node or cluster {subject!r} here.")
 
 
 @audit.command("verify")

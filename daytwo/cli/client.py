@@ -28,7 +28,6 @@ NEXT = {
     "/v1/thaws": "daytwo freeze --list",
     "/v1/clusters": "daytwo clusters list",
 }
-WHY = {("/v1/thaws", "NotFound"): "No freeze of exactly this scope holds. Nothing was done."}
 HELP = "daytwo help exit-codes"
 
 
@@ -77,7 +76,7 @@ class Service:
         if answer.is_success:
             return answer.json()
         body = _body(answer)
-        raise from_problem(body, following or _following(path), WHY.get((path, str(body.get("type")))))
+        raise from_problem(body, following or _following(path))
 
     def _compare(self, version: str) -> None:
         """Say, once, that the service is of another version: it may not know what is asked, or mean it otherwise."""

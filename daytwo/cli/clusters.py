@@ -11,6 +11,7 @@ import click
 from daytwo.cli import options, output
 from daytwo.cli.client import connect
 from daytwo.cli.definition_files import file_argument, load
+from daytwo.cli.lazy import Group
 from daytwo.cli.output import Column, Item, since
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def clusters() -> None:
     """Cluster definitions: check, apply, list."""
 

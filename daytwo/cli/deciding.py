@@ -25,9 +25,12 @@ WHY: Final = {
     "refused": "A rule forbids it, as it is now. Nothing was done.",
     "void": "The repair, as it is now, does not take it. Nothing was done.",
 }
+ACTS: Final = ("approve", "retry")
+"""Decisions by which something is done to a node."""
 TYPED: Final = {"return-after-tests": "return"}
 """Decisions whose command is another word."""
 LIFTED: Final = "What daytwo put on the node is lifted: it takes new work again, unless somebody else keeps it out."
+NOT_LIFTED: Final = "Something was done to the node, so new work stays off it, and you are asked how it is to return."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def revision_on_screen(service: Service, repair: str, kind: str, *, action: str 
 
 def _question(found: Mapping[str, Any], kind: str, action: str | None) -> str:
     """What exactly a yes would decide."""
-    asked = f" ({action or found['action'] or 'no action'})" if kind in ("approve", "retry") else ""
+    asked = f" ({action or found['action'] or 'no action'})" if kind in ACTS else ""
     where = f"{found['cluster']}/{found['node']}"
     return f"{_typed(kind).capitalize()}{asked} on {where}: revision {found['revision']} of {found['id']}?"
 
@@ -82,12 +85,27 @@ def decide(service: Service, wish: Wish, seconds: int) -> int:
     decision = _until_ended(service, decision, seconds)
     status = decision["status"]
     if status in GOOD:
-        click.echo(f"{output.with_glyph(status)}: {_said(wish)}{_why(decision)}")
+        click.echo(f"{output.with_glyph(status)}: {_said(wish)}{_act_and_wait(service, wish)}{_why(decision)}")
         if (wish.kind, status) == ("dismiss", "accepted"):
-            output.note(LIFTED)
+            _tell_dismissal(service, wish)
         output.note(f"{GOOD[status]}: daytwo repairs watch {wish.repair}")
         return exit_codes.OK
     raise _not_accepted(service, wish, decision) if status in ENDS else _late(service, wish, decision, seconds)
+
+
+def _tell_dismissal(service: Service, wish: Wish) -> None:
+    """What becomes of the node, and for how long nobody is asked again."""
+    repair = service.get(f"/v1/repairs/{wish.repair}")
+    if repair["disturbed"]:
+        output.note(NOT_LIFTED)
+        return
+    output.note(LIFTED)
+    asked = wish.more.get("snooze_seconds")
+    quiet = (
+        f"for {output.lasting(asked)}" if asked is not None else "for as long as the policy snoozes (8 h by default)"
+    )
+    shown = f"daytwo nodes show {repair['cluster']}/{repair['node']}"
+    output.note(f"Nobody is asked about the same fault again {quiet}: {shown}")
 
 
 def _until_ended(service: Service, decision: dict[str, Any], seconds: int) -> dict[str, Any]:
@@ -102,7 +120,22 @@ def _until_ended(service: Service, decision: dict[str, Any], seconds: int) -> di
 
 
 def _waits_for(service: Service, decision: dict[str, Any]) -> str:
-    return str(service.get(f"/v1/repairs/{decision['repair_id']}")["waiting_for"])
+    return waits(service.get(f"/v1/repairs/{decision['repair_id']}"))
+
+
+def waits(repair: Mapping[str, Any]) -> str:
+    """What a repair waits for, or would if it were approved; empty where that is nothing."""
+    return str(repair["waiting_for"] or "; ".join(repair.get("would_wait_for", ())))
+
+
+def _act_and_wait(service: Service, wish: Wish) -> str:
+    """What was decided to be done, and what that waits for; nothing for a decision that does nothing to the node."""
+    if wish.kind not in ACTS:
+        return ""
+    repair = service.get(f"/v1/repairs/{wish.repair}")
+    action = wish.more.get("action") or repair["action"] or "nothing"
+    waiting = waits(repair)
+    return f": {action}" + (f"; waits: {output.clean(waiting)}" if waiting else "")
 
 
 def _not_accepted(service: Service, wish: Wish, decision: dict[str, Any]) -> Failure:

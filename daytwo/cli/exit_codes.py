@@ -22,9 +22,10 @@ MEANING: Final = {
     FAILED: "Failed, or the repair that was watched ended otherwise than in success, or the audit chain is broken, "
     "or the question was answered with no.",
     USAGE: "Wrong usage or bad input; the message names the option or field, what was found and what is allowed.",
-    NOT_FOUND: "There is no such node, cluster, repair, fault or freeze.",
+    NOT_FOUND: "There is no such node, cluster, repair, fault, freeze or subject of the audit.",
     FORBIDDEN: "A rule forbids it: role or policy; a decision was refused. For `up`: a port or the folder is taken.",
-    CHANGED: "It has changed meanwhile: another revision, a closed repair. A decision no longer fits the repair.",
+    CHANGED: "It has changed meanwhile: another revision, a closed repair. A decision no longer fits the repair. "
+    "Or it is so already: a held node is not held again, nor one released that nobody holds.",
     TIMED_OUT: "Waited for as long as was asked (`--timeout`), and it had not ended; it goes on. "
     "An approval during a freeze waits so.",
     UNREACHABLE: "The service does not answer, or what it needs does not. The same command may succeed later.",

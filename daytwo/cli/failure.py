@@ -13,7 +13,7 @@ from daytwo.domain.errors import DaytwoError
 
 WHY: Final = {
     "NotFound": "The id is mistyped, it is gone, or it belongs to another installation.",
-    "Stale": "It was changed after you looked at it. Nothing was done.",
+    "Stale": "It is not as it was when you looked at it. Nothing was done.",
     "Refused": "A rule forbids it, or somebody else has what it needs. Nothing was done.",
     "BadInput": "The input breaks a rule. Nothing was done.",
     "Unreachable": "What the command needs does not answer.",
@@ -48,14 +48,15 @@ class Failure(click.ClickException):
         return f"{block(self.message)}\n  Why:  {block(self.why)}\n  Next: {block(self.following)}"
 
 
-def from_problem(body: Mapping[str, Any], following: str, why: str | None = None) -> Failure:
-    """The failure that stands for an error the service answered; `why` where what is usual would mislead."""
+def from_problem(body: Mapping[str, Any], following: str) -> Failure:
+    """The failure that stands for an error the service answered, in its own words where it has some."""
     what = str(body.get("error", "the service answered an error that cannot be read"))
     missing = re.match(r"there is no (\w+) ", what)
+    following = LISTS.get(missing[1], following) if missing else following
     return Failure(
         what,
-        why=why or WHY.get(str(body.get("type")), "The service could not do it now."),
-        following=LISTS.get(missing[1], following) if missing else following,
+        why=str(body.get("why") or WHY.get(str(body.get("type")), "The service could not do it now.")),
+        following=str(body.get("next") or following),
         exit_code=int(body.get("exit_code", exit_codes.FAILED)),
     )
 
@@ -63,8 +64,8 @@ def from_problem(body: Mapping[str, Any], following: str, why: str | None = None
 def from_error(error: DaytwoError, following: str | None = None) -> Failure:
     """The failure that stands for one of our own errors, raised on this side of the socket."""
     kind = next((kind.__name__ for kind in type(error).__mro__ if kind.__name__ in WHY), "")
-    why = WHY.get(kind, "Something that is needed for it did not work.")
-    following = following or NEXT.get(kind, "daytwo help exit-codes")
+    why = error.why or WHY.get(kind, "Something that is needed for it did not work.")
+    following = error.following or following or NEXT.get(kind, "daytwo help exit-codes")
     return Failure(str(error), why=why, following=following, exit_code=error.exit_code)
 
 

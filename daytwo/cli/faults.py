@@ -6,6 +6,7 @@ import click
 
 from daytwo.cli import options, output
 from daytwo.cli.client import connect
+from daytwo.cli.lazy import Group
 from daytwo.cli.output import Column, Item, cell
 
 COLUMNS = (
@@ -19,7 +20,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def faults() -> None:
     """The catalogue of faults."""
 

@@ -6,6 +6,7 @@ import click
 
 from daytwo.cli import options, output
 from daytwo.cli.client import connect
+from daytwo.cli.lazy import Group
 from daytwo.cli.output import Column, since
 
 COLUMNS = (
@@ -20,7 +21,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def findings() -> None:
     """What is seen wrong now, and what was."""
 

@@ -6,7 +6,7 @@ import click
 
 from daytwo.cli import options, output
 from daytwo.cli.client import Service, connect
-from daytwo.cli.output import Column, Item, since
+from daytwo.cli.output import Column, Item, ago, since
 
 COLUMNS = (
     Column("SCOPE", lambda f: f["scope"]),
@@ -25,13 +25,17 @@ COLUMNS = (
 def freeze(scope: str, listed: bool, reason: str, form: str) -> None:
     """Stop every act that has not begun, in SCOPE: `*` (default), `cluster` or `cluster/node`.
 
-    Anybody who can reach the service may do this. What has begun goes on; nothing is undone.
+    Anybody who can reach the service may do this. What has begun goes on; nothing is undone. What is frozen already
+    stays so, and your reason is added to it.
     """
     if not listed and not reason.strip():
         raise click.UsageError("Missing option '--reason': say why, so that whoever finds it frozen can judge.")
     with connect() as service:
         page = service.get("/v1/freezes") if listed else _freeze(service, scope, reason)
     output.show_list(page, form, COLUMNS, lambda row: str(row["scope"]))
+    for row in page["items"]:
+        if row.get("again"):
+            output.note(f"It was frozen already, by {row['actor']} {ago(row['at'])}; that freeze stands.")
 
 
 def _freeze(service: Service, scope: str, reason: str) -> Item:

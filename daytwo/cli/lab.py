@@ -12,6 +12,7 @@ import click
 
 from daytwo.cli import options, output
 from daytwo.cli.failure import from_error
+from daytwo.cli.lazy import Group
 from daytwo.cli.output import Column, Item
 from daytwo.cli.processes import PASS_ON
 
@@ -36,7 +37,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def lab() -> None:
     """The simulated fleet: start it, break nodes, heal them."""
 
@@ -73,7 +74,10 @@ def up(lab_socket: Path | None, options: tuple[str, ...]) -> None:
 @click.option("--never-comes-back", is_flag=True, help="The node does not return from its next boot.")
 @click.option("--comes-back-without-gpu", is_flag=True, help="The GPU is missing after the next boot.")
 @click.option(
-    "--returns-after", type=options.Number(min=0, min_open=True), metavar="SECONDS", help="Relapse after the cure."
+    "--returns-after",
+    type=options.Duration(bare=True),
+    metavar="TIME",
+    help="Relapse so long after the cure, in simulated time: 30m, or 1800.",
 )
 @click.option("--reason", metavar="TEXT", help="For drains: the reason.")
 @click.option("--by", metavar="USER", help="For drains: who.")

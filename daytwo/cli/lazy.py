@@ -1,17 +1,36 @@
-"""A group whose commands are loaded when they are called: `--help` reads a table and imports nothing else."""
+"""Groups of commands: one that loads each when it is called, and one whose list of them says whole sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
 
+LONGEST_SENTENCE: Final = 1000
+
+
+class WholeHelp(click.Command):
+    """A command whose first sentence is never cut off where a list shows it."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence, however long."""
+        return super().get_short_help_str(LONGEST_SENTENCE)
+
+
+class Group(click.Group):
+    """A group whose list shows the first sentence of each command."""
+
+    command_class = WholeHelp
+
 
 class LazyGroup(click.Group):
-    """`table` maps each command to where it is (`module:attribute`) and to its one line of help."""
+    """Commands are loaded when they are called: `--help` reads a table and imports nothing else.
+
+    `table` maps each command to where it is (`module:attribute`) and to its one line of help.
+    """
 
     def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]] | None = None, **more: Any) -> None:
         super().__init__(*args, **more)

@@ -6,7 +6,8 @@ import click
 
 from daytwo.cli import options, output
 from daytwo.cli.client import Service, connect
-from daytwo.cli.output import Column, Item, cell, moment, since
+from daytwo.cli.lazy import Group
+from daytwo.cli.output import Column, Item, ago, cell, clean, moment, since, span, until
 
 COLUMNS = (
     Column("NODE", lambda n: f"{n['cluster']}/{n['name']}"),
@@ -15,11 +16,11 @@ COLUMNS = (
     Column("HEARD", lambda n: since(n["last_heard_at"])),
     Column("FIRING", lambda n: n["firing"]),
     Column("REPAIR", lambda n: n["repair"]),
-    Column("WHY", lambda n: n["state_why"]),
+    Column("WHY", lambda n: "; ".join([n["state_why"], *(said for said in pauses(n) if not _is_told(n, said))])),
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def nodes() -> None:
     """The nodes: their state, and tokens for their agents."""
 
@@ -84,7 +85,13 @@ def release(node: str, reason: str, form: str) -> None:
 
 @nodes.command("quiesce")
 @click.argument("node")
-@click.option("--for", "seconds", type=options.Duration(), required=True, help="How long, at most 1h; 0s ends it.")
+@click.option(
+    "--for",
+    "seconds",
+    type=options.Duration("1h"),
+    required=True,
+    help="How long, such as 10m, at most 1h; 0s ends it.",
+)
 @options.reason(required=True)
 @options.output
 def quiesce(node: str, seconds: int, reason: str, form: str) -> None:
@@ -155,6 +162,7 @@ def as_text(node: Item) -> str:
         f"  kernel log from {cell(node['kernel_log'])}",
         f"  GPUs expected {cell(node['expected_gpus'])}",
         f"  scheduler says {_facts(node)}",
+        *(f"  {clean(text)}" for text in pauses(node)),
     ]
     if node["repair"]:
         lines.append(f"  repair {node['repair']}: daytwo repairs show {node['repair']}")
@@ -165,25 +173,50 @@ def as_text(node: Item) -> str:
     return "\n".join(lines)
 
 
+def pauses(node: Item) -> list[str]:
+    """What people have asked for on a node, each as a sentence: held, snoozed, its agent quiet."""
+    said = []
+    if node.get("held_by"):
+        at = f" since {moment(node['held_at'])}" if node["held_at"] else ""
+        said.append(f"held by {node['held_by']}{at}: {node['held_reason']}")
+    for each in node.get("snoozes", ()):
+        faults = ", ".join(each["faults"]) or each["repair"]
+        said.append(f"{faults} snoozed {until(each['until'])}{_by(each)}")
+    if quiet := node.get("quiet"):
+        said.append(f"its agent holds no GPU {until(quiet['until'])}{_by(quiet)}")
+    return said
+
+
+def _is_told(node: Item, pause: str) -> bool:
+    """True for a hold that the node's state is about already."""
+    return pause.startswith("held by ") and str(node["state_why"]).startswith("held by ")
+
+
+def _by(asked: Item) -> str:
+    who = f" by {asked['actor']}" if asked["actor"] else ""
+    return f"{who}: {asked['reason']}" if asked["reason"] else who
+
+
 def _heard(node: Item) -> str:
-    return f"heard {since(node['last_heard_at'])} ago" if node["last_heard_at"] else "never heard"
+    return f"heard {ago(node['last_heard_at'])}" if node["last_heard_at"] else "never heard"
 
 
 def _state(node: Item) -> str:
-    return f"{output.with_glyph(node['state'])} for {since(node['state_since'])}"
+    return f"{output.with_glyph(node['state'])} for {span(node['state_since'])}"
 
 
 def _facts(node: Item) -> str:
     facts = node["facts"]
     if not facts:
         return "nothing that could be read"
-    return f"{cell(facts.get('states'))}, reason {cell(facts.get('reason'))}, read {since(node['facts_at'])} ago"
+    states, reason = cell(facts.get("states")), cell(facts.get("reason"))
+    return f"{states}, reason {reason}; its scheduler was read {ago(node['facts_at'])}"
 
 
 def _finding(each: Item) -> str:
-    ends = f", cleared by {cell(each['cleared_by'])} {since(each['cleared_at'])} ago" if each["cleared_at"] else ""
+    ends = f", cleared by {cell(each['cleared_by'])} {ago(each['cleared_at'])}" if each["cleared_at"] else ""
     what = f"{output.with_glyph(each['status'])} {cell(each['fault'])} on {cell(each['entity'])}"
-    return f"  {what}, {each['count']}×, last {since(each['last_seen'])} ago{ends}"
+    return f"  {what}, {each['count']}×, last {ago(each['last_seen'])}{ends}"
 
 
 def _transition(each: Item) -> str:

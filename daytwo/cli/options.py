@@ -14,22 +14,38 @@ UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class Duration(click.ParamType[int]):
-    """A length of time such as `90s`, `10m`, `2h` or `7d`, as seconds."""
+    """A length of time such as `90s`, `10m`, `2h`, `1h30m` or `7d`, at most `most` of the same form, as seconds.
+
+    `bare`: a number alone is seconds, and there must be some.
+    """
 
     name = "duration"
 
+    def __init__(self, most: str | None = None, *, bare: bool = False) -> None:
+        self._most = most
+        self._bare = bare
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read the text; a usage error says what is allowed."""
+        """Read the text; a usage error says what was typed and what is allowed."""
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"(\d{1,9})([smhd])", value, re.ASCII)
-        if found is None:
+        seconds = in_seconds(f"{value}s" if self._bare and value.isdecimal() else value)
+        if seconds is None or not self._fits(seconds):
+            limit = f", at most {self._most}" if self._most else ", and more than none" if self._bare else ""
             self.fail(
-                f"{value!r} is not a length of time; allowed is a number and s, m, h or d, such as 90s or 7d",
-                param,
-                ctx,
+                f"found {value!r}; allowed is a number and s, m, h or d, such as 90s, 2h or 7d{limit}", param, ctx
             )
-        return int(found[1]) * UNITS[found[2]]
+        return seconds
+
+    def _fits(self, seconds: int) -> bool:
+        return (seconds > 0 or not self._bare) and (self._most is None or seconds <= (in_seconds(self._most) or 0))
+
+
+def in_seconds(text: str) -> int | None:
+    """Read a length of time, `None` where it is none: one or more numbers, each with its unit."""
+    if re.fullmatch(r"(\d{1,9}[smhd])+", text, re.ASCII) is None:
+        return None
+    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([smhd])", text))
 
 
 class Whole(click.IntRange):
@@ -45,15 +61,14 @@ class Whole(click.IntRange):
 
 
 class Number(click.FloatRange):
-    """A number from `min`, or above it if `min_open`."""
+    """A number from `min`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Read the text; a usage error says what is allowed."""
         try:
             return float(super().convert(value, param, ctx))
         except click.BadParameter:
-            edge = "above" if self.min_open else "from"
-            self.fail(f"found {value!r}; allowed is a number {edge} {self.min or 0:g}", param, ctx)
+            self.fail(f"found {value!r}; allowed is a number from {self.min or 0:g}", param, ctx)
 
 
 class Reason(click.ParamType[str]):

@@ -100,6 +100,34 @@ def since(at: str | None) -> str:
     return f"{seconds}s"
 
 
+def ago(at: str | None) -> str:
+    """How long ago a time of the API was, in a sentence: `12s ago`, `1m 41s ago`, `3h 5m ago`, `2d 4h ago`."""
+    return f"{span(at)} ago" if at else "never"
+
+
+def span(at: str | None) -> str:
+    """How long it is since a time of the API, in its two largest units."""
+    from datetime import UTC, datetime
+
+    return lasting((datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()) if at else "-"
+
+
+def until(at: str) -> str:
+    """A time of the API that is to come, and how long that is from now."""
+    from datetime import UTC, datetime
+
+    left = (datetime.fromisoformat(at) - datetime.now(UTC)).total_seconds()
+    return f"until {moment(at)} ({lasting(left)} more)" if left > 0 else f"until {moment(at)}"
+
+
+def lasting(seconds: float) -> str:
+    """A length of time in its two largest units: `12s`, `1m 41s`, `3h 5m`, `2d 4h`."""
+    whole = max(0, int(seconds))
+    parts = [(whole // 86400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "m"), (whole % 60, "s")]
+    first = next((at for at, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count) or "0s"
+
+
 def moment(at: str | None) -> str:
     """A time of the API in one form, UTC."""
     from datetime import UTC, datetime

@@ -8,6 +8,7 @@ import click
 
 from daytwo.cli import options, output
 from daytwo.cli.definition_files import file_argument, load
+from daytwo.cli.lazy import Group
 from daytwo.cli.output import Column, Item, cell
 
 
@@ -28,7 +29,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def policy() -> None:
     """Check a policy, and explain what it comes to."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from daytwo.cli.output import Item, block, cell, clean, moment, since, with_glyph
+from daytwo.cli.output import Item, block, cell, clean, moment, span, until, with_glyph
 from daytwo.domain.repair_states import EVENT_OF, after
 from daytwo.domain.vocabulary import DecisionKind, State
 
@@ -12,6 +12,27 @@ VERBS = {DecisionKind.RETURN_AFTER_TESTS: "return"}
 """Where the command is not the decision's own word."""
 STAMPS = ("detected", "recommended", "approved", "drained", "acted", "verified", "returned")
 """In the order in which a repair passes them."""
+FOR_PEOPLE = {
+    State.PROPOSED: "for an answer",
+    State.NEEDS_HELP: "for somebody to decide",
+    State.HELD: "for its release",
+}
+BEFORE_WAITING = (State.APPROVED, State.QUARANTINING, State.HELD)
+"""Where what an approval waits for is yet to come; a proposal says it itself."""
+NEXT: dict[str, str] = {
+    "opening": "its workflow begins, and looks at the node.",
+    State.PROPOSED: "nothing is done until somebody answers; people are reminded.",
+    State.APPROVED: "the rules are checked as they are now; then new work is kept off the node.",
+    State.QUARANTINING: "once new work is kept off, it waits for the approved moment.",
+    State.WAITING: "once nothing is in its way the node is drained; it is looked at every 20 s.",
+    State.DRAINING: "the act, once no job runs. Nothing is forced: where that takes too long, a person is asked.",
+    State.ACTING: "tests, once the act is proven; where it cannot be, a person is asked.",
+    State.VERIFYING: "the node returns if it passes its tests; if not, the next action is proposed.",
+    State.REJOINING: "it ends once the node takes work and its agent is heard.",
+    State.NEEDS_HELP: "nothing is done until somebody decides; new work stays off the node.",
+    State.HELD: "nothing moves until it is released; then the node is looked at again.",
+}
+"""By state: what happens then."""
 WORDS = {
     "cleared": "no longer seen",
     "authorised": "found allowed by the rules",
@@ -50,8 +71,8 @@ def as_text(repair: Item) -> str:
 
 def event_line(event: Item) -> str:
     """One line of the timeline."""
-    moved = "" if event["from_state"] == event["to_state"] else f" → {event['to_state']}"
     what = _happened(event)
+    moved = "" if event["to_state"] in (event["from_state"], what.replace(" ", "-")) else f" → {event['to_state']}"
     text = f": {clean(event['text'])}" if event["text"] not in ("", what) else ""
     return f"{moment(event['at'])}  {what}{moved}  by {clean(event['actor'])}{text}"
 
@@ -90,15 +111,41 @@ def _answers(repair: Item) -> list[str]:
 def _head(repair: Item) -> str:
     lines = [
         f"{repair['id']}  {cell(repair['cluster'])}/{cell(repair['node'])}  {with_glyph(repair['state'])}, "
-        f"revision {repair['revision']}, for {since(repair['state_since'])}"
+        f"revision {repair['revision']}, for {span(repair['state_since'])}, since {moment(repair['state_since'])}"
     ]
     if repair["attention"]:
         lines.append(f"NEEDS HELP: {clean(repair['attention'])}")
-    if repair["waiting_for"]:
-        lines.append(f"Waits: {clean(repair['waiting_for'])}")
+    if approved := _approved(repair):
+        lines.append(f"Approved: {approved}")
     if repair["outcome"]:
         lines.append(f"Ended: {clean(repair['outcome'])}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *(_what_next(repair) if repair["open"] else _quiet(repair))])
+
+
+def _approved(repair: Item) -> str:
+    """What was approved to be done, and what had been proposed where that is something else."""
+    if "approved" not in repair["stamps"] or repair["state"] == State.PROPOSED:
+        return ""
+    proposed = (repair["proposal"] or {}).get("action")
+    other = f", where {cell(proposed)} was proposed" if proposed != repair["action"] else ""
+    return f"{cell(repair['action'])}{other}"
+
+
+def _what_next(repair: Item) -> list[str]:
+    """What an open repair waits for, and what happens then."""
+    waits = clean(repair["waiting_for"]).removeprefix("waits ") or FOR_PEOPLE.get(repair["state"], "")
+    then = "; ".join(map(clean, repair["would_wait_for"])) if repair["state"] in BEFORE_WAITING else ""
+    following = NEXT.get(repair["state"], "")
+    return [
+        *([f"Waits: {waits}"] if waits else []),
+        *([f"Then waits: {then}"] if then else []),
+        *([f"Next: {following}"] if following else []),
+    ]
+
+
+def _quiet(repair: Item) -> list[str]:
+    """How long a dismissal keeps its faults quiet."""
+    return [f"Nobody is asked about it {until(repair['snooze_until'])}."] if repair["snooze_until"] else []
 
 
 def _section(title: str, lines: list[str]) -> str:
@@ -109,7 +156,8 @@ def _decision(each: Item) -> str:
     who = clean(each["actor"]) + ("" if each["verified"] else " (claimed, unverified)")
     why = f": {clean(each['reason'])}" if each["reason"] else ""
     status = with_glyph(each["status"]) + _said(each["status_reason"])
-    return f"{moment(each['at'])}  {status}  {each['kind']} revision {each['revision']} by {who}{why}"
+    what = " ".join(filter(None, (each["kind"], each["action"], "" if each["moment"] == "now" else each["moment"])))
+    return f"{moment(each['at'])}  {status}  {what} revision {each['revision']} by {who}{why}"
 
 
 def _intent(each: Item) -> str:

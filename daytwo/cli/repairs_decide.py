@@ -35,7 +35,7 @@ def decision(command: Callable[..., int]) -> Callable[..., int]:
 
 @click.command("approve")
 @decision
-@click.option("--action", metavar="ACTION", help="Another action than the proposed one.")
+@click.option("--action", metavar="ACTION", help="Another action than the proposed one; needs --reason.")
 @click.option(
     "--moment",
     type=click.Choice(["now", "when-idle", "next-checkpoint"]),
@@ -59,7 +59,9 @@ def approve(repair: str, **given: Any) -> int:
 @click.command("dismiss")
 @decision
 @options.reason(required=True)
-@click.option("--snooze", "snooze_seconds", type=options.Duration(), metavar="TIME", help="Keep quiet for so long.")
+@click.option(
+    "--snooze", "snooze_seconds", type=options.Duration("90d"), metavar="TIME", help="Keep quiet for so long."
+)
 def dismiss(repair: str, **given: Any) -> int:
     """Dismiss a repair: nothing is done to the node, and it takes new work again.
 

@@ -6,8 +6,10 @@ import asyncio
 
 import click
 
+from daytwo.cli.lazy import Group
 
-@click.group()
+
+@click.group(cls=Group)
 def server() -> None:
     """Prepare a Temporal server and a database."""
 

@@ -10,6 +10,8 @@ from daytwo.cli.output import Item, cell, since
 
 STATES = {"ok": "ok", "away": "AWAY", "unknown": "UNKNOWN", "never-seen": "never seen", "starting": "starting"}
 MOST_DOMAINS = 5
+ASKS = ("proposed", "needs-help")
+"""Repairs that wait for somebody's answer. One that is held waits because somebody wanted that."""
 
 
 @click.command()
@@ -17,9 +19,10 @@ MOST_DOMAINS = 5
 @options.output
 @click.pass_context
 def status(context: click.Context, exit_status: bool, form: str) -> None:
-    """Is the plane well? What is away and since when, nodes and repairs, who waits for whom, what is frozen.
+    """Is the plane well, and is the fleet? What is away, nodes and repairs, who waits for whom, what is frozen.
 
-    Answers within a second whatever hangs. Exits with 10 when a part is away.
+    The first line is about daytwo itself, the second about the nodes. Answers within a second whatever hangs. Exits
+    with 10 when a part is away.
     """
     with connect() as service:
         found = service.get("/v1/status")
@@ -37,7 +40,8 @@ def exit_code(found: Item, *, exit_status: bool) -> int:
 def as_text(found: Item) -> str:
     """The status for people: the plane, then the fleet, then what goes on."""
     lines = [
-        f"{output.with_glyph('healthy' if found['healthy'] else 'unhealthy')}",
+        _plane(found),
+        *([] if "store" in found.get("away", ()) else [_nodes(found)]),
         *(f"  {'part:' if not n else '':<10} {_part(part)}" for n, part in enumerate(found.get("parts", ()))),
     ]
     if "store" in found.get("away", ()):
@@ -45,6 +49,35 @@ def as_text(found: Item) -> str:
             [*lines, "  Nothing else is known until the store answers. What is under way waits for it too."]
         )
     return "\n".join([*lines, *_loops(found), *_fleet(found), *_going_on(found)])
+
+
+def _plane(found: Item) -> str:
+    """Whether daytwo itself is well, in a line."""
+    away = found.get("away", ())
+    stopped = [loop["name"] for loop in found["loops"] if not loop["alive"]]
+    unknown = [part["part"] for part in found.get("parts", ()) if part["state"] == "unknown"]
+    for state, what in (
+        ("unhealthy", away and f"{', '.join(map(cell, away))} away"),
+        ("unhealthy", stopped and f"nobody runs {', '.join(map(cell, stopped))}"),
+        ("unhealthy", not found["loops"] and "no controller has ever run"),
+        ("unknown", unknown and f"nothing is known of {', '.join(map(cell, unknown))}"),
+    ):
+        if what:
+            return output.with_glyph(state, f"plane: {what}")
+    return output.with_glyph("healthy", "plane: well")
+
+
+def _nodes(found: Item) -> str:
+    """Whether the nodes are well, and whether anybody is asked, in a line."""
+    total = sum(found["nodes"].values())
+    bad = {state: count for state, count in found["nodes"].items() if state != "healthy"}
+    asks = sum(found["repairs"].get(state, 0) for state in ASKS)
+    what = f"{sum(bad.values())} of {total} nodes not healthy ({_counts(bad)})" if bad else f"all {total} nodes healthy"
+    asked = f"{asks} asks you" if asks == 1 else f"{asks} ask you" if asks else "nobody is asked"
+    frozen = ", acts are frozen" if found["freezes"] else ""
+    if not total:
+        return output.with_glyph("unknown", f"fleet: no node is declared{frozen}")
+    return output.with_glyph("unhealthy" if bad or frozen else "healthy", f"fleet: {what}, {asked}{frozen}")
 
 
 def _part(part: Item) -> str:

@@ -21,7 +21,7 @@ LONGEST_PAUSE: Final = 15.0
 def follow(service: Service, repair: str, seconds: int | None) -> int:
     """Print events until the repair ends. Returns 0 or 1; raises `Failure` with 6 when `seconds` have passed."""
     end = None if seconds is None else time.monotonic() + seconds
-    seen, state = 0, ""
+    seen, said = 0, ""
     while True:
         left = WAIT_SECONDS if end is None else max(0.0, min(WAIT_SECONDS, end - time.monotonic()))
         found = _ask(service, repair, after=seen, wait=left, end=end)
@@ -30,7 +30,7 @@ def follow(service: Service, repair: str, seconds: int | None) -> int:
             seen = event["number"]
         if not found["open"] and not found["events"]:
             return _ended(found)
-        state = _say_if_waiting(found, state)
+        said = _say_if_waiting(service, found, said)
         if end is not None and time.monotonic() >= end:
             raise _late(found, seconds)
 
@@ -52,11 +52,22 @@ def _ask(service: Service, repair: str, *, after: int, wait: float, end: float |
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _say_if_waiting(found: dict[str, Any], before: str) -> str:
+def _say_if_waiting(service: Service, found: dict[str, Any], before: str) -> str:
+    """Say, once as long as nothing changes, whom or what it waits for; returns what was said."""
     state = str(found["state"])
-    if state != before and state in ("proposed", "needs-help", "held"):
-        output.note(f"It waits for a person ({state}): daytwo repairs show {found['id']}")
-    return state
+    if state in ("proposed", "needs-help", "held"):
+        said = f"It waits for a person ({state}): daytwo repairs show {found['id']}"
+    elif state in ("approved", "waiting") and (waiting := _waits(service, found)):
+        said = f"It waits: {waiting.removeprefix('waits ')}"
+    else:
+        return before if state == "waiting" else ""
+    if said != before:
+        output.note(said)
+    return said
+
+
+def _waits(service: Service, found: dict[str, Any]) -> str:
+    return str(service.get(f"/v1/repairs/{found['id']}")["waiting_for"])
 
 
 def _ended(found: dict[str, Any]) -> int:
@@ -67,7 +78,7 @@ def _ended(found: dict[str, Any]) -> int:
 
 def _late(found: dict[str, Any], seconds: int | None) -> Failure:
     return Failure(
-        f"repair {found['id']} has not ended after {seconds} s; it is {found['state']}",
+        f"repair {found['id']} has not ended after {output.lasting(seconds or 0)}; it is {found['state']}",
         why="Repairs take as long as jobs, boots and tests do.",
         following=f"daytwo repairs watch {found['id']}",
         exit_code=exit_codes.TIMED_OUT,

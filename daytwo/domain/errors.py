@@ -24,11 +24,19 @@ from typing import ClassVar
 
 
 class DaytwoError(Exception):
-    """Root of all errors that daytwo raises on purpose. The message is one sentence a person can act on."""
+    """Root of all errors that daytwo raises on purpose. The message is one sentence a person can act on.
+
+    `why` and `following` (the command to try next) are for people, where what goes for the class would mislead.
+    """
 
     retryable: ClassVar[bool] = False
     exit_code: ClassVar[int] = 1
     http_status: ClassVar[int] = 500
+
+    def __init__(self, message: str, *, why: str = "", following: str = "") -> None:
+        super().__init__(message)
+        self.why = why
+        self.following = following
 
 
 class TryAgain(DaytwoError):

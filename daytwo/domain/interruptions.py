@@ -26,8 +26,10 @@ def too_many(jobs: Collection[str], past: Sequence[Interruption], budget: Budget
     apart = timedelta(seconds=budget.interruption_apart_seconds)
     again = sorted({each.job for each in past if each.job in jobs and now - each.at < apart})
     if again:
-        return f"job {again[0]} was interrupted within the last {apart}: it is waited for"
+        hours = f"{budget.interruption_apart_seconds / 3600:g} h"
+        return f"job {again[0]} was interrupted already; the budget of a job allows 1 interruption in {hours}"
     lately = sum(now - each.at < HOUR for each in past)
     if jobs and lately + len(jobs) > max(budget.interruptions_per_hour, len(jobs)):
-        return f"{lately} jobs were interrupted within the last hour; {budget.interruptions_per_hour} are allowed"
+        allowed = budget.interruptions_per_hour
+        return f"{lately} jobs were interrupted within the last hour; the budget of the cluster allows {allowed}"
     return ""

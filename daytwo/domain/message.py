@@ -13,14 +13,19 @@ import shlex
 import unicodedata
 from typing import Final
 
+from daytwo.domain.others_hands import OURS, others_work
 from daytwo.domain.proposal import Proposal, interrupts, is_requeued
-from daytwo.domain.vocabulary import Mode, Moment, Severity, State, Workload
+from daytwo.domain.seams import NodeFacts
+from daytwo.domain.vocabulary import Frozen, Mode, Moment, Severity, State, Workload
 
 SIGN: Final = {Severity.CRITICAL: "🔴", Severity.DEGRADED: "🟡", Severity.COSMETIC: "⚪"}
 MAX_TEXT: Final = 500
 MAX_NAME: Final = 64
 MAX_JOBS: Final = 5
 MAX_ENTITIES: Final = 3
+KEPT_OFF: Final = "new jobs are kept off"
+TAKES_NONE: Final = frozenset({"DRAIN", "DOWN", "FAIL", "MAINTENANCE", "MAINT", "REBOOT_ISSUED", "INVALID_REG"})
+"""Scheduler states in which no new job starts."""
 
 _MOMENT: Final = {
     Moment.NOW: "",
@@ -56,17 +61,50 @@ def summary_line(proposal: Proposal) -> str:
     return f"{SIGN[proposal.severity]} {clean(proposal.node, MAX_NAME)}: {what} → {proposal.action.value} · {answer}"
 
 
-def as_text(proposal: Proposal) -> str:
-    """The proposal as a person reads it in ten seconds, with the command that approves it."""
+class Around(Frozen):
+    """What goes for a proposal while it is read, and is no part of it.
+
+    `new_jobs` says whether its node takes new jobs, `waits` what its approval would wait for.
+    """
+
+    new_jobs: str = ""
+    waits: tuple[str, ...] = ()
+
+
+def new_jobs(proposal: Proposal, facts: NodeFacts | None) -> str:
+    """Say whether the node takes new jobs, as its scheduler said last, and who keeps them off."""
+    if proposal.contain:
+        return KEPT_OFF
+    if facts is None:
+        return "whether it takes new jobs is not known"
+    if facts.drained_by == "scheduler":
+        return f"takes no new jobs: its scheduler has drained it ({facts.reason or 'no reason given'})"
+    if whose := others_work(facts):
+        return f"takes no new jobs: {whose}"
+    if facts.ownership in OURS:
+        return KEPT_OFF
+    if not facts.responding:
+        return "takes no new jobs: it does not answer its scheduler"
+    closed = TAKES_NONE & set(facts.states)
+    return f"takes no new jobs: {'+'.join(facts.states)}" if closed else "takes new jobs"
+
+
+def as_text(proposal: Proposal, around: Around | None = None) -> str:
+    """The proposal as a person reads it in ten seconds, with the command that approves it.
+
+    Without `around` nothing is said that only the moment of reading can tell.
+    """
+    told = around or Around()
     head = (
         f"{SIGN[proposal.severity]} {clean(proposal.node, MAX_NAME)} {_entities(proposal)}{clean(proposal.title, 120)} "
         f"({_faults(proposal)}) since {proposal.first_seen:%H:%M:%SZ} · {clean(proposal.cluster, MAX_NAME)} · "
-        f"{'new jobs are kept off' if proposal.contain else 'takes new jobs'}"
+        f"{clean(told.new_jobs or _kept_off(proposal), 200)}"
     )
     lines = [
         *_jobs(proposal),
         *_reserved(proposal),
         f"Do: {_do(proposal)}",
+        *([f"Approved now, it would wait: {clean('; '.join(told.waits))}."] if told.waits else []),
         _stakes(proposal),
         f"Why: {_why(proposal)}",
         _answer(proposal),
@@ -104,6 +142,10 @@ def signal_command(proposal: Proposal, name: str, namespace: str = "default") ->
         f"--name {name} "
         f"--input {shlex.quote(json.dumps(said))}"
     )
+
+
+def _kept_off(proposal: Proposal) -> str:
+    return KEPT_OFF if proposal.contain else "daytwo keeps no new jobs off"
 
 
 def _is_plain(char: str) -> bool:
@@ -183,7 +225,7 @@ def _answer(proposal: Proposal) -> str:
 
 
 def _points(proposal: Proposal) -> list[str]:
-    contained = "new jobs are kept off" if proposal.contain else "the node takes new jobs"
+    contained = _kept_off(proposal)
     since = f"since {proposal.first_seen:%Y-%m-%d %H:%M:%SZ}"
     policy = f"policy revision {proposal.policy_revision}; {clean_markdown(proposal.source)}"
     where = ", ".join(clean_markdown(entity, MAX_NAME) for entity in proposal.entities[:16])

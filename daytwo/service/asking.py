@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from pydantic import Field
 from sqlalchemy.exc import IntegrityError
@@ -21,6 +22,8 @@ from daytwo.service.rights import NotAllowed, may
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.tables import ClusterRow, NodeRow, RepairRow
+
+ONE_REPAIR: Final = "A node has one open repair at a time; decide on that one. Nothing was done."
 
 
 class RepairRequest(Frozen):
@@ -41,7 +44,9 @@ def ask(store: Store, asker: Identity, request: RepairRequest, now: datetime) ->
     try:
         return store.change(lambda session: _ask(session, asker, request, now))
     except IntegrityError as error:
-        raise Stale(f"a repair was opened on {request.node} a moment ago: daytwo repairs list") from error
+        raise Stale(
+            f"a repair was opened on {request.node} a moment ago", why=ONE_REPAIR, following="daytwo repairs list"
+        ) from error
 
 
 def _ask(session: Session, asker: Identity, request: RepairRequest, now: datetime) -> RepairSummary:
@@ -49,9 +54,18 @@ def _ask(session: Session, asker: Identity, request: RepairRequest, now: datetim
     cluster = reads.find_cluster(session, node.cluster)
     check_role(asker, cluster)
     if node.held_by is not None:
-        raise Stale(f"{node.name} is held by {node.held_by}: {node.held_reason}")
+        raise Stale(
+            f"{node.name} is held by {node.held_by}: {node.held_reason}",
+            why="No repair is opened on a node that somebody holds. Nothing was done.",
+            following=f"daytwo nodes show {node.cluster}/{node.name}; its hold ends with: "
+            f"daytwo nodes release {node.cluster}/{node.name} --reason ...",
+        )
     if standing := open_repair(session, node):
-        raise Stale(f"repair {standing.id} is open on {node.name}: {standing.state}")
+        raise Stale(
+            f"repair {standing.id} is open on {node.name}: {standing.state}",
+            why=ONE_REPAIR,
+            following=f"daytwo repairs show {standing.id}",
+        )
     row = repairs.open_row(
         session,
         new_id("r", now),

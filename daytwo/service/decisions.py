@@ -112,7 +112,10 @@ def load(store: Store, decision_id: str) -> Decision:
 def _check_request(request: DecisionRequest) -> None:
     another_action = request.kind is DecisionKind.RETRY and request.action is not None
     if (request.kind in NEEDS_REASON or another_action) and not request.reason.strip():
-        raise BadInput(f"reason: found nothing; to {request.kind.value} needs a sentence that says why")
+        raise BadInput(
+            f"reason: found nothing; to {request.kind.value} {'another way ' if another_action else ''}"
+            "needs a sentence that says why"
+        )
     if request.action is not None and request.kind not in MAY_NAME_ACTION:
         allowed = " and ".join(sorted(MAY_NAME_ACTION))
         raise BadInput(f"action: found {request.action.value!r} with {request.kind.value}; allowed with {allowed} only")
@@ -128,21 +131,52 @@ def _already_made(session: Session, asker: Identity, request: DecisionRequest) -
         return None
     content = _content(asker, request)
     if {name: getattr(row, name) for name in content} != content:
-        raise Stale(f"request id {request.request_id!r} was already used for another decision ({row.id})")
+        raise Stale(
+            f"request_id: found {request.request_id!r}, which was already used for decision {row.id} "
+            f"({row.kind} {row.repair_id} revision {row.revision}); allowed is the very same decision, or a new id",
+            why="One request id is one decision. Nothing new was done.",
+            following=f"daytwo repairs show {row.repair_id}",
+        )
     return row
 
 
 def _open_repair(repair: RepairRow | None, request: DecisionRequest) -> RepairRow:
+    """The repair, if it takes a decision about this revision."""
     if repair is None:
         raise NotFound(f"there is no repair {request.repair_id!r}")
     if repair.open_key is None:
-        raise Stale(f"repair {repair.id} is over: {repair.state}{f' ({repair.outcome})' if repair.outcome else ''}")
+        raise Stale(
+            f"repair {repair.id} is over: {repair.state}{f' ({repair.outcome})' if repair.outcome else ''}",
+            why="A repair that has ended takes no decision. Nothing was done.",
+            following=f"daytwo repairs list --node {repair.cluster}/{repair.node}",
+        )
     now = f"revision {repair.revision}, {repair.state}, asks for {repair.action or 'nothing yet'}"
     if request.revision > repair.revision:
-        raise NotFound(f"there is no revision {request.revision} of repair {repair.id}: it is at {now}")
+        raise NotFound(
+            f"there is no revision {request.revision} of repair {repair.id}: it is at {now}",
+            why=f"The newest revision is {repair.revision}; only the one that stands can be decided on. "
+            "Nothing was done.",
+            following=f"daytwo repairs show {repair.id}",
+        )
     if repair.revision != request.revision:
-        raise Stale(f"repair {repair.id} has changed since revision {request.revision}: it is at {now}")
+        raise Stale(
+            f"repair {repair.id} has changed since revision {request.revision}: it is at {now}",
+            why=f"Only what was read is decided on, and what stands is revision {repair.revision}. Nothing was done.",
+            following=f"daytwo repairs show {repair.id}",
+        )
+    _check_action(repair, request)
     return repair
+
+
+def _check_action(repair: RepairRow, request: DecisionRequest) -> None:
+    """Raise `BadInput` for the approval of another action than the proposed one that does not say why."""
+    proposed = (repair.proposal or {}).get("action")
+    other = request.action is not None and request.action.value != proposed
+    if request.kind is DecisionKind.APPROVE and request.action and other and not request.reason.strip():
+        raise BadInput(
+            f"reason: found nothing; to approve {request.action.value} where {proposed or 'nothing'} is proposed "
+            "needs a sentence that says why"
+        )
 
 
 def _record(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from daytwo.domain.errors import BadInput, NotFound
 from daytwo.service.administration import check_all
@@ -14,7 +16,7 @@ from daytwo.service.reads.lookup import find_cluster, find_node, node_key
 from daytwo.service.reads.plane import freeze_view
 from daytwo.store import audit, locks
 from daytwo.store.engine import Store
-from daytwo.store.tables import ClusterRow, FreezeRow
+from daytwo.store.tables import AuditRow, ClusterRow, FreezeRow
 
 EVERYTHING = "*"
 
@@ -22,17 +24,23 @@ EVERYTHING = "*"
 def freeze(store: Store, asker: Identity, scope: str, *, reason: str, now: datetime) -> FreezeView:
     """Stop every act in `scope` (`*`, `cluster` or `cluster/node`) that has not begun. Anybody may pull this brake.
 
-    Raises `BadInput` without a reason and `NotFound` for a scope that is not known.
+    Where exactly this scope is frozen already, that freeze stands, and takes in who else wants it and why. Raises
+    `BadInput` without a reason and `NotFound` for a scope that is not known.
     """
     _need_reason(reason, "freeze")
     with store.write() as session:
         locks.hold(session, locks.Lock.FREEZES)  # no act passes its last look while this is written
         scope = _known(session, scope)
-        row = FreezeRow(scope=scope, reason=reason, actor=asker.actor, at=now)
+        row = session.exec(_standing(scope)).first()
+        again = row is not None
+        if row is None:
+            row = FreezeRow(scope=scope, reason=reason, actor=asker.actor, at=now)
+        elif reason not in row.reason or asker.actor not in (row.actor, *_joined(session, row)):
+            row.reason = f"{row.reason}; also {asker.actor}: {reason}"
         session.add(row)
         audit.append(session, asker.actor, "freeze", scope, data={"reason": reason}, now=now)
         session.flush()
-        return freeze_view(row)
+        return freeze_view(row, again=again)
 
 
 def thaw(
@@ -40,13 +48,13 @@ def thaw(
 ) -> tuple[FreezeView, ...]:
     """End the freezes of exactly this scope and have each of its nodes looked at again.
 
-    Who froze may thaw, and so may whoever administers all clusters concerned; else `Refused`. `NotFound` when nothing
-    is frozen there.
+    Who froze may thaw, as long as nobody else wanted it frozen, and so may whoever administers all clusters concerned;
+    else `Refused`. `NotFound` when nothing is frozen there.
     """
     _need_reason(reason, "thaw")
     with store.write() as session:
         rows = _frozen(session, scope)
-        if any(row.actor != asker.actor for row in rows):
+        if {asker.actor} != {actor for row in rows for actor in (row.actor, *_joined(session, row))}:
             _check_may_thaw(session, asker, scope, owner)
         for row in rows:
             row.thawed_at, row.thawed_by = now, asker.actor
@@ -68,11 +76,32 @@ def _known(session: Session, scope: str) -> str:
     return node_key(find_node(session, scope)) if "/" in scope else find_cluster(session, scope).name
 
 
-def _frozen(session: Session, scope: str) -> list[FreezeRow]:
+def _standing(scope: str) -> SelectOfScalar[FreezeRow]:
     found = select(FreezeRow).where(FreezeRow.scope == scope, col(FreezeRow.thawed_at).is_(None))
-    rows = list(session.exec(found.with_for_update()).all())
+    return found.order_by(col(FreezeRow.id)).with_for_update()
+
+
+def _joined(session: Session, row: FreezeRow) -> Sequence[str]:
+    """Who wanted this freeze after it began: the audit has it."""
+    asked = (AuditRow.subject == row.scope, AuditRow.act == "freeze", AuditRow.at >= row.at)
+    return session.exec(select(AuditRow.actor).where(*asked)).all()
+
+
+def _scopes(session: Session) -> str:
+    """What is frozen, for whoever named something else."""
+    found = select(FreezeRow.scope).where(col(FreezeRow.thawed_at).is_(None)).distinct()
+    scopes = sorted(session.exec(found.limit(10)).all())
+    return f"; frozen is {', '.join(scopes)}" if scopes else ", nor anywhere else"
+
+
+def _frozen(session: Session, scope: str) -> list[FreezeRow]:
+    rows = list(session.exec(_standing(scope)).all())
     if not rows:
-        raise NotFound(f"nothing is frozen in {scope!r}; `daytwo freeze --list` shows what is")
+        raise NotFound(
+            f"nothing is frozen in {scope!r}{_scopes(session)}",
+            why="A thaw ends the freezes of exactly one scope, and none of this one holds. Nothing was done.",
+            following="daytwo freeze --list",
+        )
     return rows
 
 

@@ -9,14 +9,14 @@ from sqlmodel import Session
 
 from daytwo import holds, repairs
 from daytwo.domain.errors import BadInput, Stale
-from daytwo.domain.vocabulary import Frozen
+from daytwo.domain.vocabulary import Frozen, State
 from daytwo.service import reads
 from daytwo.service.asking import check_role, open_repair
 from daytwo.service.decisions import Identity
 from daytwo.service.models import NodeHeld
 from daytwo.store import audit
 from daytwo.store.engine import Store
-from daytwo.store.tables import NodeRow
+from daytwo.store.tables import NodeRow, RepairRow
 
 
 class HoldRequest(Frozen):
@@ -34,9 +34,14 @@ def hold(store: Store, asker: Identity, request: HoldRequest, now: datetime) -> 
     _need_reason(request)
     with store.write() as session:
         node = reads.find_node(session, request.node)
+        key = f"{node.cluster}/{node.name}"
         check_role(asker, reads.find_cluster(session, node.cluster))
         if node.held_by is not None:
-            raise Stale(f"{node.name} is held by {node.held_by} already: {node.held_reason}")
+            raise Stale(
+                f"{node.name} is held by {node.held_by} already, since {_minute(node.held_at)}: {node.held_reason}",
+                why="A node is held once, and stays so until somebody releases it. Nothing was done.",
+                following=f"daytwo nodes show {key}; to end it: daytwo nodes release {key} --reason ...",
+            )
         repair = open_repair(session, node)
         node.held_by, node.held_reason, node.held_at = asker.actor, request.reason, now
         session.add(node)
@@ -50,9 +55,14 @@ def release(store: Store, asker: Identity, request: HoldRequest, now: datetime) 
     _need_reason(request)
     with store.write() as session:
         node = reads.find_node(session, request.node)
+        key = f"{node.cluster}/{node.name}"
         check_role(asker, reads.find_cluster(session, node.cluster))
         if node.held_by is None:
-            raise Stale(f"{node.name} is not held")
+            raise Stale(
+                f"{node.name} is not held{_held_repair(open_repair(session, node))}",
+                why="Only a node that somebody holds (daytwo nodes hold) can be released. Nothing was done.",
+                following=f"daytwo nodes show {key}",
+            )
         repair = open_repair(session, node)
         told = {"actor": asker.actor, "reason": request.reason}
         decision = holds.release_repair(session, node, repair, now=now, **told) if repair else None
@@ -65,6 +75,17 @@ def release(store: Store, asker: Identity, request: HoldRequest, now: datetime) 
 def _need_reason(request: HoldRequest) -> None:
     if not request.reason.strip():
         raise BadInput("reason: found nothing; say why, so that whoever finds the node can judge")
+
+
+def _minute(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%MZ}" if at else "some time"
+
+
+def _held_repair(repair: RepairRow | None) -> str:
+    """Whoever means a repair that a person holds is told the command for that."""
+    if repair is None or repair.state != State.HELD:
+        return ""
+    return f"; its repair is: daytwo repairs release {repair.id} --revision {repair.revision}"
 
 
 def _write_down(

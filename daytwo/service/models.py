@@ -22,6 +22,7 @@ class RepairSummary(Frozen):
     """A repair as a list shows it. `open` is false once it has ended.
 
     `attention` says why it needs help, `waiting_for` what keeps it from moving: a budget, a window, a second person.
+    `action` is what is proposed or, once it is approved, what will be done.
     """
 
     id: str
@@ -138,9 +139,14 @@ class QuietAsked(Frozen):
 
 
 class RepairDetail(RepairSummary):
-    """Everything known of one repair, at most 200 rows of each kind. `message`: the proposal as people are told it."""
+    """Everything known of one repair, at most 200 rows of each kind. `message`: the proposal as people are told it.
+
+    `waiting_for` is as it is now; in a list it is as it was looked at last. `would_wait_for` is what an approval of the
+    proposal would have to wait for, as far as that is known.
+    """
 
     message: str
+    would_wait_for: tuple[str, ...] = ()
     proposal: dict[str, Any] | None
     stamps: dict[str, str]
     opened_by: str
@@ -164,8 +170,29 @@ class RepairProgress(Frozen):
     events: tuple[RepairEvent, ...]
 
 
+class SnoozeView(Frozen):
+    """Nobody is asked about these faults of a node until then: who dismissed which repair, and why."""
+
+    repair: str
+    faults: tuple[str, ...]
+    until: datetime
+    actor: str
+    reason: str
+
+
+class QuietView(Frozen):
+    """A node's agent holds no GPU until then: who asked for it, and why."""
+
+    until: datetime
+    actor: str
+    reason: str
+
+
 class NodeSummary(Frozen):
-    """A node as a list shows it; `firing` are the ids of its firing faults, `repair` its open repair."""
+    """A node as a list shows it; `firing` are the ids of its firing faults, `repair` its open repair.
+
+    `held_by`, `snoozes` and `quiet` are what people have asked for.
+    """
 
     cluster: str
     name: str
@@ -177,6 +204,11 @@ class NodeSummary(Frozen):
     last_heard_at: datetime | None
     firing: tuple[str, ...]
     repair: str | None
+    held_by: str | None = None
+    held_reason: str = ""
+    held_at: datetime | None = None
+    snoozes: tuple[SnoozeView, ...] = ()
+    quiet: QuietView | None = None
 
 
 class NodeTransition(Frozen):
@@ -237,7 +269,7 @@ class ClusterView(Frozen):
 
 
 class FreezeView(Frozen):
-    """A stop for every act that has not begun."""
+    """A stop for every act that has not begun. `again`: it stood already when it was asked for."""
 
     id: int
     scope: str
@@ -246,6 +278,7 @@ class FreezeView(Frozen):
     at: datetime
     thawed_at: datetime | None
     thawed_by: str | None
+    again: bool = False
 
 
 class AuditView(Frozen):

@@ -1,4 +1,4 @@
-"""Errors as the API answers them: status, `error`, `type`, `exit_code` and, for bad input, `field`."""
+"""Errors as the API answers them: status, `error`, `type`, `exit_code`; `field` for bad input; `why` and `next`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ _FIELD = re.compile(r"([A-Za-z_][\w.\[\]-]*): ")
 
 
 class Problem(Frozen):
-    """The body of every answer that is not a success."""
+    """The body of every answer that is not a success. `why` and `next` stand where its type alone would mislead."""
 
     error: str
     type: str
     exit_code: int
     field: str | None = None
+    why: str | None = None
+    next: str | None = None
 
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -59,7 +61,14 @@ def problem(error: DaytwoError) -> JSONResponse:
     """The answer that stands for one of our errors."""
     text = str(error)
     named = _FIELD.match(text) if isinstance(error, BadInput) else None
-    body = Problem(error=text, type=type(error).__name__, exit_code=error.exit_code, field=named[1] if named else None)
+    body = Problem(
+        error=text,
+        type=type(error).__name__,
+        exit_code=error.exit_code,
+        field=named[1] if named else None,
+        why=error.why or None,
+        next=error.following or None,
+    )
     return JSONResponse(body.model_dump(exclude_none=True), status_code=error.http_status)
 
 

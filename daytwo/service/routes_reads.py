@@ -44,9 +44,9 @@ def list_repairs(
 
 
 @router.get("/repairs/{repair_id}", tags=["repairs"])
-def show_repair(session: SessionDep, repair_id: str) -> models.RepairDetail:
+def show_repair(plane: PlaneDep, session: SessionDep, repair_id: str) -> models.RepairDetail:
     """One repair with its timeline, decisions, acts and tests."""
-    return reads.repair(session, repair_id)
+    return reads.repair(session, repair_id, plane.clock())
 
 
 @router.get("/repairs/{repair_id}/progress", tags=["repairs"])
@@ -74,6 +74,7 @@ def show_quiet(plane: PlaneDep, request_id: str) -> models.QuietAsked:
 
 @router.get("/nodes", tags=["nodes"])
 def list_nodes(
+    plane: PlaneDep,
     session: SessionDep,
     *,
     state: States = (),
@@ -82,13 +83,14 @@ def list_nodes(
     after: str | None = None,
 ) -> models.Page[models.NodeSummary]:
     """Nodes by cluster and name."""
-    return reads.nodes(session, reads.Filter(cluster=cluster, states=state, limit=limit, after=after))
+    wanted = reads.Filter(cluster=cluster, states=state, limit=limit, after=after)
+    return reads.nodes(session, wanted, plane.clock())
 
 
 @router.get("/nodes/{name:path}", tags=["nodes"])
-def show_node(session: SessionDep, name: str) -> models.NodeDetail:
+def show_node(plane: PlaneDep, session: SessionDep, name: str) -> models.NodeDetail:
     """One node, named `node` or `cluster/node`."""
-    return reads.node(session, name)
+    return reads.node(session, name, plane.clock())
 
 
 @router.get("/findings", tags=["nodes"])
@@ -143,7 +145,7 @@ def list_freezes(
 def list_audit(
     session: SessionDep, subject: str | None = None, limit: Limit = 100, after: str | None = None
 ) -> models.Page[models.AuditView]:
-    """The audit chain, newest first."""
+    """The audit chain, newest first; `subject` is a repair, a node (with its repairs), a cluster, a scope or `*`."""
     return reads.audit_rows(session, reads.Filter(subject=subject, limit=limit, after=after))
 
 

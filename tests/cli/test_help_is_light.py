@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from daytwo.cli import exit_codes
 from daytwo.cli.lazy import LazyGroup
-from daytwo.cli.main import root
+from daytwo.cli.main import root, run
 from daytwo.cli.repairs import repairs
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,18 @@ def test_every_command_says_what_it_is_for(path: tuple[str, ...]) -> None:
         assert isinstance(command, click.Group)
         command = command.get_command(click.Context(command), name) or command
     assert command.get_short_help_str(200)
+
+
+GROUPS = sorted({path[:depth] for path in ALL for depth in range(len(path))})
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=lambda path: " ".join(path) or "daytwo")
+def test_the_help_of_a_group_says_whole_sentences(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    run([*path, "--help"])
+    listed = capsys.readouterr().out.partition("Commands:\n")[2]
+    said = [" ".join(text.split()) for text in re.findall(r"^  (\S+ .*(?:\n {4,}.*)*)", listed, re.MULTILINE)]
+    assert said
+    assert [text for text in said if not text.endswith((".", "?")) or "..." in text] == []
 
 
 def test_the_table_of_the_front_page_holds_every_command() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import yaml
@@ -10,9 +11,10 @@ import yaml
 from daytwo.cli.status import as_text
 from daytwo.service.reads import store_away
 from daytwo.store.engine import Store
-from daytwo.store.tables import PartRow
+from daytwo.store.tables import FreezeRow, LeaseRow, PartRow
+from tests.builders import NOW
 from tests.cli.conftest import Cli
-from tests.rows import hear_all, keep
+from tests.rows import a_node, hear_all, keep
 
 
 @pytest.fixture
@@ -30,7 +32,7 @@ def away(fleet: Store, cli: Cli) -> Cli:
 def test_what_is_away_is_named_with_since_when_and_why(away: Cli) -> None:
     shown = away("status")
     assert shown.code == 10
-    line = next(line for line in shown.out.splitlines() if "notifier" in line)
+    line = next(line for line in shown.out.splitlines() if line.startswith("  ") and "notifier" in line)
     assert "AWAY since" in line
     assert "(5m): disk" in line
     assert "\x1b" not in line
@@ -51,8 +53,48 @@ def test_who_waits_is_told_with_for_how_long(away: Cli) -> None:
     assert "needs you: r-20261130-142100-x7k2q east/gpu-07 proposed for" in away("status").out
 
 
+def lease(**fields: Any) -> LeaseRow:
+    ends = datetime.now(UTC) + timedelta(hours=1)
+    return LeaseRow(**{"name": "reconcile", "holder": "here", "expires_at": ends} | fields)
+
+
+@pytest.mark.parametrize(
+    ("rows", "plane"),
+    [
+        ([], "plane: no controller has ever run"),
+        ([lambda: lease(expires_at=NOW)], "plane: controller away"),
+        ([lease], "plane: nothing is known of temporal, worker, scheduler/east"),
+        ([lease, lambda: lease(name="watch-temporal"), lambda: lease(name="watch-schedulers")], "plane: well"),
+    ],
+)
+def test_the_first_line_is_about_the_plane(fleet: Store, cli: Cli, rows: list[Any], plane: str) -> None:
+    keep(fleet, *(make() for make in rows))
+    hear_all(fleet)
+    assert cli("status").out.splitlines()[0] == plane
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ([], "fleet: all 1 nodes healthy, 1 asks you"),
+        (
+            [lambda: a_node("gpu-08", state="paused"), lambda: a_node("gpu-09", state="pending")],
+            "fleet: 2 of 3 nodes not healthy (1 paused, 1 pending), 1 asks you",
+        ),
+        (
+            [lambda: FreezeRow(scope="*", reason="x", actor="a", at=NOW)],
+            "fleet: all 1 nodes healthy, 1 asks you, acts are frozen",
+        ),
+    ],
+)
+def test_the_second_line_is_about_the_fleet(fleet: Store, cli: Cli, rows: list[Any], line: str) -> None:
+    keep(fleet, *(make() for make in rows))
+    hear_all(fleet)
+    assert cli("status").out.splitlines()[1] == line
+
+
 def test_without_a_store_only_that_is_told() -> None:
     now = datetime.now(UTC)
     text = as_text(store_away(now, "refused", now).model_dump(mode="json"))
     assert "AWAY since" in text
-    assert "nodes:" not in text
+    assert ("nodes:" in text, "fleet:" in text) == (False, False)

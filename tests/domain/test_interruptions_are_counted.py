@@ -21,7 +21,11 @@ def past(*jobs: tuple[str, timedelta]) -> list[Interruption]:
     ("jobs", "before", "says"),
     [
         ({"7"}, past(), ""),
-        ({"7"}, past(("7", 2 * HOURS)), "job 7 was interrupted within the last 1 day"),
+        (
+            {"7"},
+            past(("7", 2 * HOURS)),
+            "job 7 was interrupted already; the budget of a job allows 1 interruption in 24 h",
+        ),
         ({"7"}, past(("7", 25 * HOURS)), ""),
         ({"7"}, past(("8", 2 * HOURS)), ""),
         ({"7"}, past(("1", MINUTES), ("2", MINUTES)), ""),

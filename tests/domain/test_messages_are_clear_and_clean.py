@@ -12,16 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daytwo.domain.message import (
+    Around,
     approve_command,
     as_markdown,
     as_text,
     clean,
     clean_markdown,
+    new_jobs,
     signal_command,
     summary_line,
 )
 from daytwo.domain.policy import FaultRule, Policy
 from daytwo.domain.proposal import Proposal
+from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import Action, Mode, Moment, State
 from tests.builders import a_finding, a_job, a_proposal, a_situation, node_facts
 from workflows.names import CLAIMABLE, workflow_id
@@ -80,7 +83,7 @@ def test_the_text_says_how_it_is(situation: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"contain": False}, "takes new jobs"),
+        ({"contain": False}, "daytwo keeps no new jobs off"),
         ({"moment": Moment.WHEN_IDLE}, "reboot when its jobs have ended, then test"),
         ({"moment": Moment.NEXT_CHECKPOINT}, "reboot at the next checkpoint, then test"),
         ({"mode": Mode.AUTO}, "The policy approves it."),
@@ -90,6 +93,34 @@ def test_the_text_says_how_it_is(situation: Any, words: str) -> None:
 )
 def test_what_is_done_and_when_is_said(fields: dict[str, Any], words: str) -> None:
     assert words in as_text(the_proposal(**fields))
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (node_facts("IDLE"), "takes new jobs"),
+        (
+            node_facts("IDLE", "DRAIN", drained_by="person", reason="fan", reason_by="bob"),
+            "bob has taken the node: fan",
+        ),
+        (
+            node_facts("IDLE", "DRAIN", drained_by="scheduler", reason="Low RAM"),
+            "its scheduler has drained it (Low RAM)",
+        ),
+        (node_facts("ALLOCATED", responding=False), "takes no new jobs: it does not answer its scheduler"),
+        (node_facts("DOWN"), "takes no new jobs: DOWN"),
+        (node_facts("IDLE", "DRAIN", ownership=Ownership.OURS, drained_by="ours"), "new jobs are kept off"),
+        (None, "whether it takes new jobs is not known"),
+    ],
+)
+def test_whether_the_node_takes_new_jobs_is_its_schedulers_word(facts: NodeFacts | None, words: str) -> None:
+    proposal = the_proposal(contain=False)
+    assert words in as_text(proposal, Around(new_jobs=new_jobs(proposal, facts))).splitlines()[0]
+
+
+def test_what_an_approval_would_wait_for_is_told_before_it() -> None:
+    text = as_text(the_proposal(), Around(waits=("frozen by cli:lea: storm", "the rack")))
+    assert "   Approved now, it would wait: frozen by cli:lea: storm; the rack.\n" in text
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,18 @@ def test_freeze_and_thaw_need_a_reason(client: httpx.Client, act: Any) -> None:
     assert act(client, reason=" ").json()["field"] == "reason"
 
 
+def test_a_second_freeze_of_a_scope_joins_the_one_that_stands(client: httpx.Client) -> None:
+    first, second = freeze(client).json(), freeze(client, reason="smoke").json()
+    assert ([first["again"], second["again"]], second["at"]) == ([False, True], first["at"])
+    assert [row["id"] for row in client.get("/v1/freezes").json()["items"]] == [first["id"]]
+    assert second["reason"] == f"storm; also {ME}: smoke"
+
+
+def test_the_same_freeze_again_adds_nothing(client: httpx.Client) -> None:
+    freeze(client)
+    assert freeze(client).json()["reason"] == "storm"
+
+
 def test_thawing_what_is_not_frozen_is_not_found(client: httpx.Client) -> None:
     freeze(client, "*")
     assert thaw(client, "east").status_code == 404
@@ -216,6 +228,16 @@ def test_a_stranger_may_freeze_and_end_only_his_own_freeze(client: httpx.Client,
         for scope in ("east/gpu-07", "east")
     ]
     assert (mine[0], thawed) == (201, [200, 403])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
+def test_a_freeze_that_somebody_else_wants_too_is_not_ended_by_who_froze_first(
+    client: httpx.Client, open_socket: Path
+) -> None:
+    post_as_stranger(open_socket, "/v1/freezes", {"scope": "east", "reason": "smoke"})
+    freeze(client)
+    status, answer = post_as_stranger(open_socket, "/v1/thaws", {"scope": "east", "reason": "over"})
+    assert (status, answer["type"]) == (403, "Refused")
 
 
 def test_a_body_that_is_too_long_is_refused_while_it_comes(client: httpx.Client) -> None:

@@ -48,7 +48,7 @@ def test_two_pools_that_share_a_rack_have_one_node_of_it_repaired_at_a_time(stor
     waits(store, "gpu-01", pool="train", domains=["r07"])
     waits(store, "gpu-02", pool="infer", domains=["r07"])
     assert asks(store, "gpu-01") == ""
-    assert asks(store, "gpu-02") == "r07: gpu-01 is being repaired; 1 at a time"
+    assert asks(store, "gpu-02") == "gpu-01 is being repaired; the budget of r07 allows 1 at a time"
 
 
 def test_a_node_that_left_the_cluster_is_not_out(store: Store) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, tuple_
 from sqlmodel import Session, col, select
@@ -12,6 +14,7 @@ from daytwo.domain.vocabulary import Finding, FindingStatus, NodeState
 from daytwo.service.models import NodeDetail, NodeSummary, NodeTransition, Page, RepairSummary
 from daytwo.service.reads.lookup import find_cluster, find_fault, find_node, known_words, node_key
 from daytwo.service.reads.paging import MOST, Filter, page, row_number, view
+from daytwo.service.reads.pauses import pauses_of
 from daytwo.service.reads.repairs import summary
 from daytwo.store.tables import FindingRow, NodeRow, NodeTransitionRow, RepairRow
 
@@ -19,7 +22,7 @@ RECENT = 50
 """How many past findings, transitions and repairs a node is shown with."""
 
 
-def nodes(session: Session, wanted: Filter) -> Page[NodeSummary]:
+def nodes(session: Session, wanted: Filter, now: datetime) -> Page[NodeSummary]:
     """Nodes in the order of cluster and name."""
     found = select(NodeRow).order_by(col(NodeRow.cluster), col(NodeRow.name)).limit(wanted.limit + 1)
     if wanted.cluster:
@@ -30,24 +33,22 @@ def nodes(session: Session, wanted: Filter) -> Page[NodeSummary]:
         cluster, _, name = wanted.after.partition("/")
         found = found.where(tuple_(col(NodeRow.cluster), col(NodeRow.name)) > tuple_(cluster, name))
     rows = session.exec(found).all()
-    firing, repairs = _firing(session, rows), _open_repairs(session, rows)
+    going_on = _going_on(session, rows, now)
 
     def shown(row: NodeRow) -> NodeSummary:
-        key = node_key(row)
-        return view(NodeSummary, row, firing=tuple(firing[key]), repair=repairs.get(key))
+        return view(NodeSummary, row, **going_on[node_key(row)])
 
     return page(rows, wanted.limit, view=shown, key=node_key)
 
 
-def node(session: Session, name: str) -> NodeDetail:
+def node(session: Session, name: str, now: datetime) -> NodeDetail:
     """One node with its findings (firing first), transitions and repairs, newest first. Raises as `find_node`."""
     row = find_node(session, name)
     shown = _recent_findings(session, row)
     return view(
         NodeDetail,
         row,
-        firing=tuple(_firing(session, [row])[node_key(row)]),
-        repair=_open_repairs(session, [row]).get(node_key(row)),
+        **_going_on(session, [row], now)[node_key(row)],
         findings=tuple(finding_view(each) for each in shown),
         transitions=_transitions(session, row),
         repairs=_past_repairs(session, row),
@@ -76,6 +77,20 @@ def findings(session: Session, wanted: Filter) -> Page[Finding]:
 def finding_view(row: FindingRow) -> Finding:
     """A finding as the domain and people see it."""
     return view(Finding, row)
+
+
+def _going_on(session: Session, rows: Sequence[NodeRow], now: datetime) -> dict[str, dict[str, Any]]:
+    """What nodes have besides their rows, by `cluster/node`."""
+    firing, repairs, pauses = _firing(session, rows), _open_repairs(session, rows), pauses_of(session, rows, now)
+    return {
+        key: {
+            "firing": tuple(firing[key]),
+            "repair": repairs.get(key),
+            "snoozes": pauses.snoozes.get(key, ()),
+            "quiet": pauses.quiet.get(key),
+        }
+        for key in map(node_key, rows)
+    }
 
 
 def _of_node(row: NodeRow) -> list[ColumnElement[bool]]:

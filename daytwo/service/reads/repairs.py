@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from pydantic import ValidationError
 from sqlmodel import Session, col, select
 
-from daytwo import evidence
+from daytwo import evidence, waits
 from daytwo.domain.message import as_text
-from daytwo.domain.proposal import Proposal
 from daytwo.domain.vocabulary import Decision, State
 from daytwo.service.decisions import as_decision
 from daytwo.service.models import (
@@ -49,12 +48,13 @@ def repairs(session: Session, wanted: Filter) -> Page[RepairSummary]:
     return page(session.exec(found).all(), wanted.limit, view=summary, key=lambda row: row.id)
 
 
-def repair(session: Session, repair_id: str) -> RepairDetail:
+def repair(session: Session, repair_id: str, now: datetime) -> RepairDetail:
     """One repair with its timeline, decisions, acts and tests. Raises `NotFound`."""
     row = find_repair(session, repair_id)
     return RepairDetail(
-        **summary(row).model_dump(),
-        message=_message(row),
+        **summary(row).model_dump() | {"waiting_for": waits.waits_for(session, row, now)},
+        message=_message(session, row, now),
+        would_wait_for=waits.would_wait(session, row, now) if row.state != State.WAITING else (),
         proposal=row.proposal,
         stamps=row.stamps,
         opened_by=row.opened_by,
@@ -83,14 +83,14 @@ def summary(row: RepairRow) -> RepairSummary:
     return view(RepairSummary, row, open=row.open_key is not None, **said)
 
 
-def _message(row: RepairRow) -> str:
+def _message(session: Session, row: RepairRow, now: datetime) -> str:
     if row.proposal is None:
         return ""
-    try:
-        return as_text(Proposal.model_validate(row.proposal))
-    except ValidationError:
+    proposal = waits.proposal_of(row)
+    if proposal is None:
         # A proposal of an older version that lacks a field must not hide the repair.
         return str(row.proposal.get("title", ""))
+    return as_text(proposal, waits.around(session, proposal, now) if row.state == State.PROPOSED else None)
 
 
 def _last_events(session: Session, repair_id: str) -> tuple[RepairEvent, ...]:
