@@ -30,7 +30,7 @@ ACTS: Final = ("approve", "retry")
 TYPED: Final = {"return-after-tests": "return"}
 """Decisions whose command is another word."""
 LIFTED: Final = "What daytwo put on the node is lifted: it takes new work again, unless somebody else keeps it out."
-NOT_LIFTED: Final = "Something was done to the node, so new work stays off it, and you are asked how it is to return."
+NOT_LIFTED: Final = "Something was done to the node, so new work stays off it, and you are asked how it is to return"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ def decide(service: Service, wish: Wish, seconds: int) -> int:
         click.echo(f"{output.with_glyph(status)}: {_said(wish)}{_act_and_wait(service, wish)}{_why(decision)}")
         if (wish.kind, status) == ("dismiss", "accepted"):
             _tell_dismissal(service, wish)
+            return exit_codes.OK
         output.note(f"{GOOD[status]}: daytwo repairs watch {wish.repair}")
         return exit_codes.OK
     raise _not_accepted(service, wish, decision) if status in ENDS else _late(service, wish, decision, seconds)
@@ -97,7 +98,7 @@ def _tell_dismissal(service: Service, wish: Wish) -> None:
     """What becomes of the node, and for how long nobody is asked again."""
     repair = service.get(f"/v1/repairs/{wish.repair}")
     if repair["disturbed"]:
-        output.note(NOT_LIFTED)
+        output.note(f"{NOT_LIFTED}: daytwo repairs show {wish.repair}")
         return
     output.note(LIFTED)
     asked = wish.more.get("snooze_seconds")
@@ -164,7 +165,7 @@ def _late(service: Service, wish: Wish, decision: dict[str, Any], seconds: int) 
         f"decision {decision['id']} has not ended after {seconds} s{_why(decision)}",
         why="It is recorded and will be delivered. "
         + (f"It waits: {output.clean(waits)}." if waits else "A freeze, or a worker that is away, makes it wait."),
-        following=f"daytwo status; daytwo repairs show {wish.repair}",
+        following=f"daytwo repairs show {wish.repair} (or daytwo status: what is away, what is frozen)",
         exit_code=exit_codes.TIMED_OUT,
     )
 

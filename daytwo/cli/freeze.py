@@ -35,7 +35,7 @@ def freeze(scope: str, listed: bool, reason: str, form: str) -> None:
     output.show_list(page, form, COLUMNS, lambda row: str(row["scope"]))
     for row in page["items"]:
         if row.get("again"):
-            output.note(f"It was frozen already, by {row['actor']} {ago(row['at'])}; that freeze stands.")
+            output.note(f"It was frozen {ago(row['at'])} already, by {row['actor']}; that freeze stands.")
 
 
 def _freeze(service: Service, scope: str, reason: str) -> Item:

@@ -102,7 +102,7 @@ def quiesce(node: str, seconds: int, reason: str, form: str) -> None:
     with connect() as service:
         asked = service.post("/v1/node-quiets", {"node": node, "seconds": seconds, "reason": reason})
         found = _answered(service, asked)
-    output.show_one(found, form, _quiet_text, full_name_of(found))
+    output.show_one(found, form, lambda answer: _quiet_text(answer, seconds), full_name_of(found))
 
 
 def _answered(service: Service, asked: Item) -> Item:
@@ -115,17 +115,20 @@ def _answered(service: Service, asked: Item) -> Item:
     return asked
 
 
-def _quiet_text(found: Item) -> str:
+def _quiet_text(found: Item, seconds: int) -> str:
     if found["state"] != "done" or found["error"]:
         return f"{full_name_of(found)}: not let go: {cell(found['error'] or found['state'])}"
     others = ", ".join(cell(each) for each in found["holders"])
-    return f"{full_name_of(found)}: done" + (f"; others hold a GPU: {others}" if others else "")
+    what = f"its agent holds no GPU for {output.lasting(seconds)}" if seconds else "its agent takes its GPUs again"
+    return f"{full_name_of(found)}: {what}" + (f"; others hold a GPU: {others}" if others else "")
 
 
 def _hold(path: str, done: str, node: str, reason: str, *, form: str) -> None:
     with connect() as service:
         found = service.post(path, {"node": node, "reason": reason})
     output.show_one(found, form, lambda held: f"{full_name_of(held)} {done}", f"{found['cluster']}/{found['node']}")
+    if found["decision"]:
+        output.note(f"So is its open repair: daytwo repairs list --node {full_name_of(found)}")
 
 
 @nodes.command("token")
@@ -180,8 +183,8 @@ def pauses(node: Item) -> list[str]:
         at = f" since {moment(node['held_at'])}" if node["held_at"] else ""
         said.append(f"held by {node['held_by']}{at}: {node['held_reason']}")
     for each in node.get("snoozes", ()):
-        faults = ", ".join(each["faults"]) or each["repair"]
-        said.append(f"{faults} snoozed {until(each['until'])}{_by(each)}")
+        faults = "" if set(each["faults"]) >= set(node["firing"]) else f"{', '.join(each['faults'])} "
+        said.append(f"{faults}snoozed {until(each['until'])}{_by(each)}")
     if quiet := node.get("quiet"):
         said.append(f"its agent holds no GPU {until(quiet['until'])}{_by(quiet)}")
     return said
@@ -210,7 +213,7 @@ def _facts(node: Item) -> str:
     if not facts:
         return "nothing that could be read"
     states, reason = cell(facts.get("states")), cell(facts.get("reason"))
-    return f"{states}, reason {reason}; its scheduler was read {ago(node['facts_at'])}"
+    return f"{states}, reason {reason}; so since {moment(node['facts_at'])} ({span(node['facts_at'])})"
 
 
 def _finding(each: Item) -> str:

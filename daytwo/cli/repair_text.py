@@ -17,7 +17,7 @@ FOR_PEOPLE = {
     State.NEEDS_HELP: "for somebody to decide",
     State.HELD: "for its release",
 }
-BEFORE_WAITING = (State.APPROVED, State.QUARANTINING, State.HELD)
+BEFORE_WAITING = (State.QUARANTINING, State.HELD)
 """Where what an approval waits for is yet to come; a proposal says it itself."""
 NEXT: dict[str, str] = {
     "opening": "its workflow begins, and looks at the node.",

@@ -221,7 +221,7 @@ class NodeTransition(Frozen):
 
 
 class NodeDetail(NodeSummary):
-    """Everything known of one node. `facts` is what its scheduler last said, at `facts_at`."""
+    """Everything known of one node. `facts` is what its scheduler says, unchanged since `facts_at`."""
 
     domains: tuple[str, ...]
     expected_gpus: int | None

@@ -45,11 +45,17 @@ def an_agent(fleet: Store, **result: Any) -> Iterator[None]:
 ASK = ("nodes", "quiesce", "gpu-07", "--for", "10m", "--reason", "a new driver")
 
 
+QUIET = "east/gpu-07: its agent holds no GPU for 10m"
+
+
 @pytest.mark.parametrize(
     ("result", "said"),
     [
-        ({"let_go": True, "holders": []}, "east/gpu-07: done\n"),
-        ({"let_go": True, "holders": ["dcgm (7)"]}, "east/gpu-07: done; others hold a GPU: dcgm (7)\n"),
+        ({"let_go": True, "holders": []}, f"{QUIET}\n"),
+        (
+            {"let_go": True, "holders": ["dcgm (7)"]},
+            f"{QUIET}; others hold a GPU: dcgm (7)\n",
+        ),
         ({"let_go": False, "error": "it hangs"}, "east/gpu-07: not let go: it hangs\n"),
     ],
 )

@@ -230,7 +230,7 @@ def test_a_second_freeze_says_who_froze_it_and_when(cli: Cli) -> None:
     cli("freeze", "east", "--reason", "storm")
     again = cli("freeze", "east", "--reason", "smoke")
     assert (again.code, f"storm; also {ME}: smoke" in again.out) == (0, True)
-    assert re.search(rf"It was frozen already, by {ME} \d+s ago; that freeze stands", again.err)
+    assert re.search(rf"It was frozen \d+s ago already, by {ME}; that freeze stands", again.err)
     assert len(cli("freeze", "--list", "-o", "name").out.splitlines()) == 1
 
 

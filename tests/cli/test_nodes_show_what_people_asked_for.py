@@ -14,7 +14,7 @@ from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow, NodeRequestRow, NodeRow
 from tests.builders import NOW
 from tests.cli.conftest import Cli
-from tests.rows import REPAIR, a_node, a_repair, keep
+from tests.rows import REPAIR, a_finding_row, a_node, a_repair, keep
 
 BOTH = pytest.mark.parametrize("words", [("nodes", "list"), ("nodes", "show", "gpu-07")], ids=" ".join)
 
@@ -45,6 +45,7 @@ def quiet(store: Store, *, ended: datetime, seconds: float = 600, **fields: Any)
 def test_a_snooze_is_shown_with_until_when_by_whom_and_why(cli: Cli, fleet: Store, words: tuple[str, ...]) -> None:
     until = datetime.now(UTC) + timedelta(hours=8, seconds=30)
     dismissed(fleet, until)
+    keep(fleet, a_finding_row(), a_finding_row("xid-48"))
     told = f"xid-79 snoozed until {until:%Y-%m-%d %H:%M:%SZ} (8h more) by cli:lea: fan on Tuesday"
     assert told in cli(*words).out
 
@@ -92,10 +93,10 @@ def test_a_hold_is_shown_once_in_a_list(cli: Cli, fleet: Store, words: tuple[str
     assert shown.count("held by cli:lea") == (1 if words[1] == "list" else 2)
 
 
-def test_a_node_says_what_was_read_of_it_and_when(cli: Cli, fleet: Store) -> None:
+def test_a_node_says_what_its_scheduler_says_and_since_when(cli: Cli, fleet: Store) -> None:
     read = datetime.now(UTC) - timedelta(seconds=101)
     with fleet.write() as session:
         row = session.get_one(NodeRow, ("east", "gpu-07"))
         row.facts, row.facts_at, row.last_heard_at = {"states": ["IDLE"], "reason": ""}, read, read
     shown = cli("nodes", "show", "gpu-07").out
-    assert ("its scheduler was read 1m 41s ago" in shown, "heard 1m 41s ago" in shown) == (True, True)
+    assert (f"so since {read:%Y-%m-%d %H:%M:%SZ} (1m 41s)" in shown, "heard 1m 41s ago" in shown) == (True, True)

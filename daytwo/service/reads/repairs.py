@@ -54,7 +54,7 @@ def repair(session: Session, repair_id: str, now: datetime) -> RepairDetail:
     return RepairDetail(
         **summary(row).model_dump() | {"waiting_for": waits.waits_for(session, row, now)},
         message=_message(session, row, now),
-        would_wait_for=waits.would_wait(session, row, now) if row.state != State.WAITING else (),
+        would_wait_for=waits.would_wait(session, row, now) if row.state not in waits.LOOKED_AT else (),
         proposal=row.proposal,
         stamps=row.stamps,
         opened_by=row.opened_by,
@@ -90,7 +90,10 @@ def _message(session: Session, row: RepairRow, now: datetime) -> str:
     if proposal is None:
         # A proposal of an older version that lacks a field must not hide the repair.
         return str(row.proposal.get("title", ""))
-    return as_text(proposal, waits.around(session, proposal, now) if row.state == State.PROPOSED else None)
+    around = waits.around(session, proposal, now) if row.open_key is not None else None
+    if around is not None and row.state != State.PROPOSED:
+        around = around.model_copy(update={"waits": ()})
+    return as_text(proposal, around)
 
 
 def _last_events(session: Session, repair_id: str) -> tuple[RepairEvent, ...]:
