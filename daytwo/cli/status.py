@@ -54,10 +54,11 @@ def as_text(found: Item) -> str:
 def _plane(found: Item) -> str:
     """Whether daytwo itself is well, in a line."""
     away = found.get("away", ())
+    starting, unknown = _in_state(found, "starting"), _in_state(found, "unknown")
     stopped = [loop["name"] for loop in found["loops"] if not loop["alive"]]
-    unknown = [part["part"] for part in found.get("parts", ()) if part["state"] == "unknown"]
     for state, what in (
         ("unhealthy", away and f"{', '.join(map(cell, away))} away"),
+        ("unknown", starting and f"{', '.join(map(cell, starting))} starting"),
         ("unhealthy", stopped and f"nobody runs {', '.join(map(cell, stopped))}"),
         ("unhealthy", not found["loops"] and "no controller has ever run"),
         ("unknown", unknown and f"nothing is known of {', '.join(map(cell, unknown))}"),
@@ -65,6 +66,10 @@ def _plane(found: Item) -> str:
         if what:
             return output.with_glyph(state, f"plane: {what}")
     return output.with_glyph("healthy", "plane: well")
+
+
+def _in_state(found: Item, state: str) -> list[str]:
+    return [part["part"] for part in found.get("parts", ()) if part["state"] == state]
 
 
 def _nodes(found: Item) -> str:

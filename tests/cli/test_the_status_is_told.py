@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from daytwo.cli.status import as_text
-from daytwo.service.reads import store_away
+from daytwo.service.reads import status, store_away
 from daytwo.store.engine import Store
 from daytwo.store.tables import FreezeRow, LeaseRow, PartRow
 from tests.builders import NOW
@@ -71,6 +71,15 @@ def test_the_first_line_is_about_the_plane(fleet: Store, cli: Cli, rows: list[An
     keep(fleet, *(make() for make in rows))
     hear_all(fleet)
     assert cli("status").out.splitlines()[0] == plane
+
+
+def test_a_plane_that_was_just_started_is_neither_well_nor_away(fleet: Store) -> None:
+    keep(fleet, lease(expires_at=NOW))
+    hear_all(fleet)
+    now = datetime.now(UTC)
+    with fleet.read() as session:
+        found = status(session, now, started=now)
+    assert as_text(found.model_dump(mode="json")).splitlines()[0] == "plane: controller starting"
 
 
 @pytest.mark.parametrize(
