@@ -18,7 +18,7 @@ from daytwo.domain.policy import Budget, Policy
 from daytwo.domain.proposal import Proposal
 from daytwo.domain.repair_states import Event
 from daytwo.domain.seams import ActKind
-from daytwo.domain.vocabulary import Clears, FindingStatus, NodeRole, State
+from daytwo.domain.vocabulary import Clears, DecisionKind, DecisionStatus, FindingStatus, NodeRole, State
 from daytwo.faults.catalogue import catalogue
 from daytwo.store import audit, locks
 from daytwo.store.tables import (
@@ -83,6 +83,8 @@ def record(session: Session, event: x.RecordInput) -> bool:
     if session.get(RepairEventRow, (event.ref.repair_id, event.number)):
         return False
     session.add(_event_row(event))
+    if event.from_state is State.APPROVED and event.to_state in (State.PROPOSED, State.NEEDS_HELP):
+        _end_unused(session, row, event)
     row.state, row.state_since = event.to_state, event.at
     row.revision, row.rung, row.attention = event.revision, event.rung, event.attention
     row.disturbed = row.disturbed or event.disturbed
@@ -102,6 +104,18 @@ def record(session: Session, event: x.RecordInput) -> bool:
     )
     touch(session, event.ref.cluster, event.ref.node)
     return True
+
+
+def _end_unused(session: Session, row: RepairRow, event: x.RecordInput) -> None:
+    """End the approval that led here and was not used, or it would be brought again for as long as the repair lasts."""
+    unused = (
+        col(DecisionRow.repair_id) == row.id,
+        col(DecisionRow.status) == DecisionStatus.PENDING,
+        col(DecisionRow.kind).in_((DecisionKind.APPROVE, DecisionKind.RETRY)),
+        col(DecisionRow.at) <= row.state_since,
+    )
+    ended = {"status": DecisionStatus.VOID, "status_reason": event.text[:500], "ended_at": event.at}
+    session.exec(update(DecisionRow).where(*unused).values(ended))
 
 
 def _event_row(event: x.RecordInput) -> RepairEventRow:
