@@ -97,7 +97,7 @@ class Child:
             for line in self._lines(self._asked(), time.monotonic() + deadline_seconds):
                 if report := progress.take(line):
                     return report
-        except (OSError, ChildEnded, ValueError, KeyError, TypeError) as error:
+        except Exception as error:  # whatever it makes of it: without a report the last one would stand for ever
             self.kill()
             return GpuReport(trouble="failed", error=f"the NVML process failed: {error}")
         self.kill()
@@ -152,7 +152,9 @@ class Child:
         while select.select([output], [], [], max(0.0, ends_at - time.monotonic()))[0]:
             data = output.read(65_536)
             if not data:
-                raise ChildEnded(f"it ended with status {process.wait(DIES_WITHIN)}")
+                with suppress(subprocess.TimeoutExpired):
+                    raise ChildEnded(f"it ended with status {process.wait(DIES_WITHIN)}")
+                raise ChildEnded("it has closed its output and does not end")
             *lines, buffer = (buffer + data).split(b"\n")
             yield from (json.loads(line) for line in lines)
 

@@ -104,8 +104,9 @@ class LogReader(ABC):
         while not self._stopping:
             try:
                 self._read()
-            except OSError as error:
-                self._note(readable=False, error=f"{self._path} cannot be read: {error.strerror}")
+            except Exception as error:  # a thread that ended would leave the log readable, and silent, for ever
+                why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+                self._note(readable=False, error=f"{self._path} cannot be read: {why}")
                 self._wait(self.retry_seconds)
 
     def _wait(self, seconds: float) -> None:

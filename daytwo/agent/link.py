@@ -74,7 +74,7 @@ class Gateway:
         """Make one call. Never raises: status 0 is no answer, or one that cannot be read."""
         try:
             return self._post(call)
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except Exception as error:  # without a reply nothing would ever be sent again
             self.close()
             return Reply(0, error=f"{self._address.url}: {type(error).__name__}: {error}")
 

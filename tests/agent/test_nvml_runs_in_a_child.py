@@ -160,6 +160,7 @@ def test_without_a_library_it_says_so() -> None:
         ("print('nonsense')", "Expecting value"),
         ("print('[1]')", "failed"),
         ("raise SystemExit(3)", "status 3"),
+        ("import os, time; os.close(1); time.sleep(60)", "does not end"),
     ],
 )
 def test_a_child_that_ends_or_speaks_nonsense_is_trouble(program: str, said: str) -> None:

@@ -244,3 +244,26 @@ def test_a_file_that_appears_later_is_read(path: Path, opened: list[Log]) -> Non
     append(path, "NVRM: one")
     reading.until("one")
     assert reading.log.status().readable
+
+
+class Stumbling(FileLog):
+    """A reader that fails at one line, in a way that nobody foresaw."""
+
+    retry_seconds = 0.1
+
+    def _take(self, line: bytes) -> None:
+        if b"stumble" in line:
+            raise ValueError("nobody foresaw this")
+        super()._take(line)
+
+
+def test_a_reader_that_fails_says_so_and_goes_on_after_the_line(opened: list[Log], tmp_path: Path) -> None:
+    said: list[str] = []
+    log: Stumbling = Stumbling(tmp_path / "log", clock=SystemClock(), wake=lambda: said.append(log.status().error))
+    opened.append(log)
+    (tmp_path / "log").write_bytes(b"6,1,1,-;before\n6,2,2,-;stumble\n6,3,3,-;after\n")
+    log.start(None, same_boot=True)
+    reading = Reading(log)
+    reading.until("after")
+    assert reading.texts() == ["before", "after"]
+    assert any("ValueError: nobody foresaw this" in error for error in said)

@@ -115,6 +115,7 @@ class Raw:
         b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n[42]",
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}",
         b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n\xff\xfe\xfd",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + 100_000 * b"[",
     ],
 )
 def test_an_answer_that_cannot_be_read_is_no_answer(token_file: Path, answer: bytes) -> None:
