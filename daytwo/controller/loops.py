@@ -95,6 +95,10 @@ class Supervisor:
                 await self._run_once(name, loop)
             except DaytwoError as error:
                 log.warning("loop %s: %s", name, error)
+            except asyncio.CancelledError:
+                if _is_to_end():
+                    raise
+                log.exception("loop %s was cancelled from within", name)
             except Exception:
                 log.exception("loop %s crashed", name)
             if (self._clock.now() - began).total_seconds() > SETTLED:
@@ -145,6 +149,12 @@ class Supervisor:
 
     def _acquire(self, name: str) -> Lease | None:
         return acquire(self._store, name, self._holder, now=self._clock.now(), seconds=self._seconds)
+
+
+def _is_to_end() -> bool:
+    """False where nobody has cancelled the task itself, but something that it waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 async def _end(*tasks: asyncio.Future[None]) -> None:

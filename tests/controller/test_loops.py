@@ -108,7 +108,7 @@ class Running:
         self.most = 0
         self.began: list[str] = []
 
-    def supervisor(self, holder: str, *, crashes: int = 0) -> Supervisor:
+    def supervisor(self, holder: str, *, crashes: int = 0, how: type[BaseException] = ValueError) -> Supervisor:
         clock = Clock(sleep=lambda seconds: asyncio.sleep(min(seconds, 0.02)), jitter=lambda: 1.0)
         supervisor = Supervisor(self.store, holder=holder, lease_seconds=0.5, clock=clock)
         left = [crashes]
@@ -117,7 +117,7 @@ class Running:
             self.began.append(lease.holder)
             if left[0]:
                 left[0] -= 1
-                raise ValueError("a bug")
+                raise how("a bug")
             await self._hold(lease)
 
         supervisor.add("reconcile", loop)
@@ -175,6 +175,14 @@ async def test_a_loop_that_crashes_is_started_again(running: Running, caplog: py
     task = asyncio.create_task(running.supervisor("a", crashes=2).run(running.stop))
     await running.until("a")
     assert (len(running.began), caplog.text.count("loop reconcile crashed")) == (3, 2)
+    running.stop.set()
+    await task
+
+
+async def test_a_loop_that_is_cancelled_from_within_is_started_again(running: Running) -> None:
+    task = asyncio.create_task(running.supervisor("a", crashes=2, how=asyncio.CancelledError).run(running.stop))
+    await running.until("a")
+    assert len(running.began) == 3
     running.stop.set()
     await task
 
