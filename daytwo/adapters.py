@@ -14,10 +14,11 @@ from daytwo.domain.errors import BadInput, NotFound
 from daytwo.domain.seams import ACT_OF, NEEDS_NO_DRIVER, ActKind, Hardware, Scheduler, Target
 from daytwo.domain.vocabulary import Action, ClusterKind
 from daytwo.hardware.command import CommandHardware
-from daytwo.hardware.redfish import RedfishHardware, Watching, unwatched
+from daytwo.hardware.redfish import RedfishHardware
 from daytwo.hardware.redfish_memory import Memory
 from daytwo.hardware.simulated import SimulatedHardware
 from daytwo.hardware.slurm import SlurmHardware
+from daytwo.hardware.watching import Watching, unwatched
 from daytwo.noted import NotedHardware, NotedScheduler
 from daytwo.outages import Outages, bmc_of, scheduler_of
 from daytwo.schedulers.simulated import SimulatedScheduler
@@ -87,13 +88,13 @@ class Adapters(Mapping[str, Target]):
     def _build(self, row: ClusterRow) -> Cluster:
         definition = ClusterDefinition.model_validate(row.definition)
         scheduler, own = self._noted(definition.name, *_scheduler(definition))
-        memory = Memory(self._store, definition.name, row.updated_at)
+        memory, watching = Memory(self._store, definition.name, row.updated_at), self._watching(definition.name)
         if definition.hardware:
-            program = CommandHardware(definition.hardware, scheduler, memory)
+            program = CommandHardware(definition.hardware, scheduler, memory, watching=watching)
             return Cluster(definition, row.policy_revision, scheduler, (own, program))
         if not definition.bmcs:
             return Cluster(definition, row.policy_revision, scheduler, (own,))
-        bmcs = RedfishHardware(definition.bmcs, scheduler, memory, watching=self._watching(definition.name))
+        bmcs = RedfishHardware(definition.bmcs, scheduler, memory, watching=watching)
         return Cluster(definition, row.policy_revision, scheduler, (own, bmcs))
 
     def _noted(self, cluster: str, scheduler: Scheduler, own: Hardware) -> tuple[Scheduler, Hardware]:

@@ -7,6 +7,7 @@ further than it can be read: what it cannot say in the words of the specificatio
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ from daytwo.hardware.redfish_identity import identity_of, same_machine
 from daytwo.hardware.redfish_memory import Memory
 from daytwo.hardware.redfish_rules import not_marked
 from daytwo.hardware.references import resolve
+from daytwo.hardware.watching import Watching, unwatched
 from daytwo.sending import Sender
 
 VERSION: Final = 1
@@ -37,8 +39,11 @@ class _Asked(NamedTuple):
 class CommandHardware:
     """`Hardware` by an operator's program. Proof: its own word, or a new boot id of the agent, which goes before."""
 
-    def __init__(self, definition: Definition, scheduler: Scheduler, memory: Memory) -> None:
+    def __init__(
+        self, definition: Definition, scheduler: Scheduler, memory: Memory, *, watching: Watching = unwatched
+    ) -> None:
         self._definition, self._scheduler, self._memory = definition, scheduler, memory
+        self._watching = watching
         self.settle_seconds: float = definition.settle_seconds
 
     def capabilities(self) -> frozenset[ActKind]:
@@ -102,8 +107,12 @@ class CommandHardware:
     async def _ask(self, question: Question, act: Act) -> _Asked:
         seconds = self._definition.question_seconds
         async with Sender(self._program(question, act, seconds), seconds) as child:
-            sent = await child.go()
-        return _Asked(*read(question, sent))
+            asked = _Asked(*read(question, await child.go()))
+        with suppress(UnknownAnswer):
+            async with self._watching(act.node):
+                if asked.told in ("late", "unknown"):
+                    raise UnknownAnswer(asked.problem)
+        return asked
 
     def _program(self, question: Question, act: Act, seconds: float) -> Program:
         secrets = {name: resolve(where, f"hardware: {name}") for name, where in self._definition.secrets.items()}

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
@@ -33,6 +32,7 @@ from daytwo.hardware import redfish_system as bmc
 from daytwo.hardware.redfish_identity import identity_of
 from daytwo.hardware.redfish_memory import Memory
 from daytwo.hardware.redfish_session import READ_SECONDS, Conversation, LoginRefused, Token, ca_file, errors_of
+from daytwo.hardware.watching import Watching, unwatched
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +46,6 @@ CAPABILITIES: Final = frozenset({ActKind.REBOOT, ActKind.POWER_CYCLE})
 _THREADS: Final = ThreadPoolExecutor(16, thread_name_prefix="redfish")
 
 R = TypeVar("R")
-
-Watching = Callable[[str], AbstractAsyncContextManager[object]]
-"""Given a node, notes whether its BMC answers what is asked of it in the block (`daytwo.outages`)."""
-
-
-def unwatched(_node: str) -> AbstractAsyncContextManager[object]:
-    """Note nothing."""
-    return nullcontext()
 
 
 class RedfishHardware:

@@ -17,6 +17,7 @@ from daytwo.domain.seams import Act, ActKind, NodeFacts, Ownership
 from daytwo.domain.vocabulary import Mark
 from daytwo.hardware.command import CommandHardware
 from daytwo.hardware.redfish_memory import Memory
+from daytwo.hardware.watching import Watching, unwatched
 from daytwo.store.engine import Store
 from daytwo.store.tables import NodeRow
 
@@ -57,6 +58,7 @@ class Machine:
     options: dict[str, Any] = field(default_factory=dict)
     marks: Marks = field(default_factory=Marks)
     kind: ActKind = ActKind.POWER_CYCLE
+    watching: Watching = unwatched
 
     @property
     def hardware(self) -> CommandHardware:
@@ -64,7 +66,8 @@ class Machine:
             driver="command", program=self.program, secrets={"password": f"file:{self.folder}/password"}, **self.options
         )
         memory = Memory(self.store, "east", datetime.now(UTC))
-        return CommandHardware(definition, self.marks, memory)  # type: ignore[arg-type]  # what it asks of a scheduler
+        marks: Any = self.marks  # what it asks of a scheduler
+        return CommandHardware(definition, marks, memory, watching=self.watching)
 
     @property
     def act(self) -> Act:
