@@ -14,20 +14,17 @@ import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
-from sqlmodel import col, select
 from temporalio.client import Client
 from temporalio.worker import Worker
 
 from daytwo.adapters import Adapters
 from daytwo.controller.reconcile import Reconciler
 from daytwo.domain.policy import Approval, Breaker, Budget, Person
-from daytwo.domain.proposal import Proposal
 from daytwo.domain.vocabulary import Channel, DecisionKind, State
 from daytwo.gateway.identity import issue_token
 from daytwo.intake import declare, observe_facts
@@ -38,8 +35,9 @@ from daytwo.notify.log import LogNotifier
 from daytwo.service.decisions import DecisionRequest, Identity, decide
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
-from daytwo.store.tables import DecisionRow, EvidenceRow, FindingRow, IntentRow, NodeRow, RepairEventRow, RepairRow
+from daytwo.store.tables import DecisionRow, RepairRow
 from daytwo.temporal import Repairs, TemporalDelivery
+from tests.workflows.seen import Seen
 from workers.control import build
 
 V = TypeVar("V")
@@ -51,16 +49,8 @@ NODES = 90
 SPEED = 300.0
 
 
-@dataclass
-class Plane:
+class Plane(Seen):
     """Handles on everything, and the few things that tests do over and over."""
-
-    store: Store
-    client: Client
-    settings: Settings
-    lab: LabClient
-    free: list[str]
-    problems: list[BaseException] = field(default_factory=list)
 
     def take(self) -> str:
         """A node that nobody has touched."""
@@ -106,99 +96,15 @@ class Plane:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.story(node)}") from None
 
-    def repair(self, node: str) -> RepairRow | None:
-        """The newest repair of a node."""
-        with self.store.read() as session:
-            mine = select(RepairRow).where(RepairRow.cluster == CLUSTER, RepairRow.node == node)
-            return session.exec(mine.order_by(col(RepairRow.opened_at).desc())).first()
-
-    def proposal(self, node: str) -> Proposal:
-        """The proposal of the newest repair of a node, as people see it."""
-        repair = self.repair(node)
-        assert repair is not None
-        return Proposal.model_validate(repair.proposal)
-
-    def events(self, node: str) -> list[str]:
-        """The timeline of the newest repair, as event names."""
-        return [row.event for row in self._rows(node)]
-
-    def _rows(self, node: str) -> list[RepairEventRow]:
-        repair = self.repair(node)
-        if repair is None:
-            return []
-        with self.store.read() as session:
-            mine = select(RepairEventRow).where(RepairEventRow.repair_id == repair.id)
-            return list(session.exec(mine.order_by(col(RepairEventRow.number))).all())
-
-    def evidence(self, node: str) -> list[int]:
-        """The sizes of the archives that were kept for the newest repair of a node."""
-        repair = self.repair(node)
-        assert repair is not None
-        with self.store.read() as session:
-            kept = select(EvidenceRow).where(EvidenceRow.repair_id == repair.id)
-            return [row.size for row in session.exec(kept) if row.data]
-
-    def node(self, name: str) -> NodeRow:
-        """The row of a node."""
-        with self.store.read() as session:
-            return session.get_one(NodeRow, (CLUSTER, name))
-
-    def findings(self, node: str) -> dict[str, str]:
-        """Fault to status."""
-        with self.store.read() as session:
-            rows = session.exec(select(FindingRow).where(FindingRow.node == node)).all()
-        return {row.fault: row.status for row in rows}
-
-    def intents(self, node: str) -> list[tuple[str, str]]:
-        """Kind and state of every intent of a node, oldest first."""
-        with self.store.read() as session:
-            rows = session.exec(
-                select(IntentRow).where(IntentRow.node == node).order_by(col(IntentRow.created_at))
-            ).all()
-        return [(row.kind, row.state) for row in rows]
-
-    def ask_lab(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Speak to the fleet itself, past daytwo."""
-        transport = httpx.HTTPTransport(uds=str(self.settings.state_dir / "lab.sock"), verify=False)
-        with httpx.Client(transport=transport, base_url="http://lab", timeout=10) as client:
-            answer = client.request(method, path, json=body)
-        assert answer.is_success, answer.text
-        return answer.json()
-
-    def acts(self, node: str, kind: str) -> int:
-        """How often the fleet itself was told by daytwo to do `kind` to a node, and did."""
-        orders = [entry["order"] for entry in self.ask_lab("GET", "/acts/log") if entry["result"] == "done"]
-        return sum(o["kind"] == kind and o["node"] == node and bool(o["repair_id"]) for o in orders)
+    async def busy(self) -> str:
+        """A node that nobody has touched, with the job on it that has longest to run."""
+        node = await self.until(self.busiest, "a job on a node that nobody has touched", 60.0)
+        self.free.remove(node)
+        return node
 
     def by_hand(self, node: str, kind: str, **more: Any) -> None:
         """Do something to a node as somebody else does."""
         self.ask_lab("POST", "/acts", {"kind": kind, "node": node, "by": "bob", **more})
-
-    def scheduler_states(self, node: str) -> set[str]:
-        """The scheduler's words for a node, from the fleet itself."""
-        return set(self.ask_lab("GET", f"/nodes/{node}")["nodes"][0]["states"])
-
-    async def busy(self) -> str:
-        """A node that nobody has touched, with the job on it that has longest to run."""
-        node = await self.until(self._busiest, "a job on a node that nobody has touched", 60.0)
-        self.free.remove(node)
-        return node
-
-    def _busiest(self) -> str | None:
-        rows = [row for row in self.ask_lab("GET", "/jobs")["jobs"] if row["state"] == "RUNNING"]
-        rows.sort(key=lambda row: row["elapsed_seconds"] - row["time_limit_seconds"])
-        return next((node for row in rows for node in row["nodes"] if node in self.free), None)
-
-    def story(self, node: str) -> str:
-        """Everything that helps when a test fails."""
-        repair = self.repair(node)
-        lines = [f"repair {repair.model_dump() if repair else None}"]
-        lines += [
-            f"  {r.number} {r.event}: {r.from_state} -> {r.to_state} by {r.actor}: {r.text}" for r in self._rows(node)
-        ]
-        return "\n".join(
-            [*lines, f"findings {self.findings(node)}", f"intents {self.intents(node)}", str(self.problems)]
-        )
 
     async def decide(self, node: str, kind: DecisionKind, asker: Identity = LEAD, **more: Any) -> str:
         """Decide as a person does, on the revision that stands; returns the id of the row."""
