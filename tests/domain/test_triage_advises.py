@@ -264,6 +264,8 @@ def test_the_drivers_number_says_whether_new_work_fails(number: int, contained: 
     ("situation", "policy", "because"),
     [
         (a_situation(a_finding()), Policy(contain_unasked=False), "the policy contains nothing unasked"),
+        (a_situation(a_finding(), role=NodeRole.LOGIN), Policy(), "it is a login node"),
+        (a_situation(a_finding(), role=NodeRole.CONTROLLER), Policy(), "it is a controller node"),
         (a_situation(a_finding(), role=NodeRole.STORAGE), Policy(), "it is a storage node"),
         (a_situation(a_finding(), facts=None), Policy(), "the scheduler cannot be read"),
         (a_situation(a_finding(), pool_contained=5), Policy(), "5 of 5 nodes of the pool are contained"),

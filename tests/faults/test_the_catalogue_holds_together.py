@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 import subprocess
 import sys
 import tomllib
@@ -83,6 +84,12 @@ def test_only_faults_that_need_nobody_now_are_merely_recorded() -> None:
     seen |= {"ecc-corrected-rate", "row-remap-exhausted", "foreign-act", "marks-lost"}
     assert ids_where(mode=Mode.RECORD) == applications | seen
     assert ids_where(fault_class=FaultClass.APPLICATION) == applications
+
+
+def test_an_xid_45_that_stands_alone_is_recorded_by_a_rule_that_is_dated() -> None:
+    rule = catalogue().get("xid-45")
+    dated = re.search(r"Rule of \d{4}-\d\d$", rule.source)
+    assert (rule.mode, rule.first_action, dated is not None) == (Mode.RECORD, Action.TELL_OWNER, True)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import os
 import pwd
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +60,31 @@ def test_a_user_without_a_name_is_a_number() -> None:
     assert actor_of(4_000_000_000) == "cli:uid-4000000000"
 
 
-def test_owner_and_group_may_connect_and_nobody_else(tmp_path: Path) -> None:
+def test_the_socket_is_for_its_owner_and_its_group(tmp_path: Path) -> None:
     with listen(tmp_path / "s"):
         assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o660
+
+
+CONNECT = """
+import os, socket, sys
+os.chdir(sys.argv[1])
+os.setgroups([])
+os.setgid(int(sys.argv[3]))
+os.setuid(int(sys.argv[2]))
+socket.socket(socket.AF_UNIX).connect("s")
+"""
+GROUP = STRANGER_UID + 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become somebody else")
+@pytest.mark.parametrize(
+    ("uid", "gid", "code"), [(STRANGER_UID, 65534, 1), (STRANGER_UID, GROUP, 0), (STRANGER_UID + 2, 65534, 0)]
+)
+def test_owner_and_group_may_connect_and_nobody_else(open_socket: Path, uid: int, gid: int, code: int) -> None:
+    os.chown(open_socket, STRANGER_UID + 2, GROUP)
+    command = [sys.executable, "-c", CONNECT, str(open_socket.parent), str(uid), str(gid)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "PermissionError" in done.stderr) == (code, code == 1)
 
 
 def test_a_second_service_does_not_take_the_socket_of_a_live_one(

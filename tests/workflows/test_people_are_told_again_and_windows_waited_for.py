@@ -38,5 +38,6 @@ async def test_an_approved_act_waits_for_its_window(plane: Plane) -> None:
         await plane.approved(node)
         await plane.in_state(node, State.WAITING)
         await plane.until(lambda: "window one-minute" in plane.repair(node).waiting_for, "it says so")  # type: ignore[union-attr]  # it waits
+        assert "DRAIN" in plane.scheduler_states(node)
     await Repairs(plane.client, plane.settings.task_queue).look_again(CLUSTER, node)
     await plane.in_state(node, State.SUCCEEDED, seconds=60)
