@@ -83,7 +83,7 @@ class RecordActivities:
 
     async def _message(self, arg: AnnounceInput) -> tuple[str, str, bool]:
         proposal, now = arg.proposal, self.world.now()
-        told = await self.world.read(lambda s: waits.around(s, proposal, now)) if proposal else None
+        told = await self.world.read(lambda s: waits.around_now(s, proposal, now)) if proposal else None
         subject, text, urgent = _message(arg, told)
         if not arg.reminder:
             return subject, text, urgent

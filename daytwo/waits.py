@@ -18,6 +18,7 @@ from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.exchange import RepairRef
 from daytwo.domain.interruptions import HOUR, too_many
 from daytwo.domain.message import Around, new_jobs
+from daytwo.domain.others_hands import is_taken, others_work, taken_by
 from daytwo.domain.policy import Policy
 from daytwo.domain.proposal import Proposal, is_requeued
 from daytwo.domain.seams import NodeFacts
@@ -34,12 +35,16 @@ KNOWN_HERE: Final = re.compile(r"^frozen by |^waits for the window |; the budget
 MOST_JOBS: Final = 5
 
 
-def around(session: Session, proposal: Proposal, now: datetime) -> Around:
-    """What goes for a proposal now and is no part of it: whether its node takes new jobs, what approval waits for."""
+def around_now(session: Session, proposal: Proposal, now: datetime) -> Around:
+    """What goes for a proposal that stands, and is no part of it."""
+    row = session.get(RepairRow, proposal.repair_id)
+    return around(session, proposal, would_wait(session, row, now) if row is not None else ())
+
+
+def around(session: Session, proposal: Proposal, waits: tuple[str, ...]) -> Around:
+    """What goes for a proposal whose approval would wait for this, with whether its node takes new jobs."""
     node = session.get(NodeRow, (proposal.cluster, proposal.node))
     facts = NodeFacts.model_validate(node.facts) if node and node.facts else None
-    row = session.get(RepairRow, proposal.repair_id)
-    waits = would_wait(session, row, now) if row is not None else ()
     return Around(new_jobs=new_jobs(proposal, facts), waits=waits)
 
 
@@ -52,6 +57,8 @@ def would_wait(session: Session, row: RepairRow, now: datetime) -> tuple[str, ..
     found = [frozen(session, row.cluster, row.node)]
     if row.state == State.PROPOSED and action in policy.approval.two_person:
         found.append(f"a second person, for {action} needs two")
+    if not action.touches_nothing:
+        found.append(_others(session, row))
     if not action.touches_nothing and action is not Action.VERIFY and row.right_taken_at is None:
         found += [_window(row, policy, action, now), _too_many(session, row, policy, now)]
         ref = RepairRef(repair_id=row.id, cluster=row.cluster, node=row.node)
@@ -89,6 +96,15 @@ def proposal_of(row: RepairRow) -> Proposal | None:
         return Proposal.model_validate(row.proposal) if row.proposal is not None else None
     except ValidationError:
         return None
+
+
+def _others(session: Session, row: RepairRow) -> str:
+    """Whose work on the node comes first, as its scheduler said last."""
+    node = session.get(NodeRow, (row.cluster, row.node))
+    facts = NodeFacts.model_validate(node.facts) if node and node.facts else None
+    if facts is not None and is_taken(facts):
+        return f"{taken_by(facts)}; nothing is done to it before that is lifted"
+    return others_work(facts)
 
 
 def _window(row: RepairRow, policy: Policy, action: Action, now: datetime) -> str:

@@ -135,7 +135,9 @@ def _act_and_wait(service: Service, wish: Wish) -> str:
         return ""
     repair = service.get(f"/v1/repairs/{wish.repair}")
     action = wish.more.get("action") or repair["action"] or "nothing"
-    waiting = waits(repair)
+    if repair["state"] == "needs-help":
+        return f": {action}; needs help: {output.clean(repair['attention'])}"
+    waiting = waits(repair).removeprefix("waits ")
     return f": {action}" + (f"; waits: {output.clean(waiting)}" if waiting else "")
 
 

@@ -13,8 +13,8 @@ import shlex
 import unicodedata
 from typing import Final
 
-from daytwo.domain.others_hands import OURS, others_work
-from daytwo.domain.proposal import Proposal, interrupts, is_requeued
+from daytwo.domain.others_hands import OURS, is_taken, others_work, taken_by
+from daytwo.domain.proposal import NOT_CONTAINED, Proposal, interrupts, is_requeued
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.vocabulary import Frozen, Mode, Moment, Severity, State, Workload
 
@@ -73,6 +73,8 @@ class Around(Frozen):
 
 def new_jobs(proposal: Proposal, facts: NodeFacts | None) -> str:
     """Say whether the node takes new jobs, as its scheduler said last, and who keeps them off."""
+    if facts is not None and is_taken(facts):
+        return f"takes no new jobs: {taken_by(facts)}"
     if proposal.contain:
         return KEPT_OFF
     if facts is None:
@@ -85,8 +87,10 @@ def new_jobs(proposal: Proposal, facts: NodeFacts | None) -> str:
         return KEPT_OFF
     if not facts.responding:
         return "takes no new jobs: it does not answer its scheduler"
-    closed = TAKES_NONE & set(facts.states)
-    return f"takes no new jobs: {'+'.join(facts.states)}" if closed else "takes new jobs"
+    if TAKES_NONE & set(facts.states):
+        return f"takes no new jobs: {'+'.join(facts.states)}"
+    why = next((rule for rule in proposal.rules_fired if rule.startswith(NOT_CONTAINED)), "")
+    return f"takes new jobs ({why})" if why else "takes new jobs"
 
 
 def as_text(proposal: Proposal, around: Around | None = None) -> str:

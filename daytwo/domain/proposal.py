@@ -15,6 +15,8 @@ from daytwo.domain.vocabulary import Action, Frozen, Lasting, Mode, Moment, Seve
 
 BOOTS: Final = frozenset({Action.REBOOT, Action.POWER_CYCLE})
 LEAVES: Final = frozenset({Action.FAILOVER, Action.REMOVE})
+NOT_CONTAINED: Final = "not contained: "
+"""How the rule begins by which triage has let a node take new jobs."""
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - the name of what a boot clears, not a file that is opened
 
 

@@ -17,7 +17,7 @@ from daytwo.domain.incidents import repeats, told
 from daytwo.domain.ladders import REBOOT_CLASS, next_rung, rung_of
 from daytwo.domain.others_hands import others_work
 from daytwo.domain.policy import Policy
-from daytwo.domain.proposal import Advice
+from daytwo.domain.proposal import NOT_CONTAINED, Advice
 from daytwo.domain.rivals import RIVAL
 from daytwo.domain.situation import DomainTrouble, PastRepair, Situation
 from daytwo.domain.tests_first import (
@@ -306,7 +306,7 @@ class _Judge:
             return False, ()
         for holds, text in self._against_containing():
             if holds:
-                return False, (f"not contained: {text}",)
+                return False, (f"{NOT_CONTAINED}{text}",)
         return True, _rules(wanting[:1], "contain")
 
     def _against_containing(self) -> tuple[tuple[bool, str], ...]:
@@ -319,7 +319,10 @@ class _Judge:
             (not self.policy.contain_unasked, "the policy contains nothing unasked"),
             (here.role is not NodeRole.WORKER, f"it is a {here.role.value} node"),
             (here.facts is None, "the scheduler cannot be read"),
-            (full, f"{here.pool_contained} of {most} nodes of the pool are contained"),
+            (
+                full,
+                f"out in its pool: {here.pool_contained}; the budget contains {most} unasked",
+            ),
         )
 
 

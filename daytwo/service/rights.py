@@ -14,6 +14,8 @@ from daytwo.domain.vocabulary import Action
 ROOT = "cli:root"
 LEAD = "lead"
 EVERY_ACTION = "*"
+MOST_NAMED = 5
+"""People who are named to somebody who may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +46,13 @@ def may(policy: Policy, actor: str, action: Action | None, *, verified: bool = T
         return _unverified(policy, actor, action)
     person = find_person(policy, actor)
     if person is None:
-        return NotAllowed(f"{actor} is nobody in approval.people of this cluster's policy")
+        return NotAllowed(f"{actor} is nobody in approval.people of this cluster's policy{_ask(policy, action)}")
     roles = tuple(role for role in person.roles if _covers(policy, role, action))
     if roles:
         return Allowed(person.name, roles)
     wanted = ", ".join(sorted(role for role in policy.approval.roles if _covers(policy, role, action))) or "none"
-    return NotAllowed(f"{person.name} has {_listed(person.roles)}; {_named(action)} needs one of the roles {wanted}")
+    needs = f"{_named(action)} needs one of the roles {wanted}{_ask(policy, action)}"
+    return NotAllowed(f"{person.name} has {_listed(person.roles)}; {needs}")
 
 
 def may_administer(policy: Policy | None, actor: str, *, owner: str) -> Verdict:
@@ -73,6 +76,14 @@ def find_person(policy: Policy, actor: str) -> Person | None:
     if actor == ROOT and policy.approval.root_is_lead:
         return Person(name="root", roles=(LEAD,), identities=(ROOT,))
     return None
+
+
+def _ask(policy: Policy, action: Action | None) -> str:
+    """Who may, for somebody who may not."""
+    people = policy.approval.people
+    names = [each.name for each in people if any(_covers(policy, role, action) for role in each.roles)]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"; ask {', '.join(names[:MOST_NAMED])}{more}" if names else ""
 
 
 def _covers(policy: Policy, role: str, action: Action | None) -> bool:

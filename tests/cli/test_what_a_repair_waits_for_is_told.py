@@ -140,10 +140,15 @@ def test_a_node_that_somebody_drained_is_not_told_to_take_new_jobs(cli: Cli, fle
     with fleet.write() as session:
         row = session.get_one(NodeRow, ("east", "gpu-07"))
         row.facts = drained["facts"]
-        repair = session.get_one(RepairRow, REPAIR)
-        repair.proposal = {**(repair.proposal or {}), "contain": False}
     shown = cli("repairs", "show", REPAIR).out
-    assert "takes no new jobs: bob has taken the node: fan swap" in shown
+    taken = "bob has taken the node: fan swap"
+    assert f"takes no new jobs: {taken}\n" in shown
+    assert f"it would wait: {taken}; nothing is done to it before that is lifted." in shown
+
+
+def test_an_approval_that_cannot_go_on_says_so_at_once(cli: Cli, fleet: Store) -> None:
+    set_repair(fleet, state="needs-help", attention="it carries another's mark")
+    assert cli(*APPROVE).out.endswith(": reboot; needs help: it carries another's mark\n")
 
 
 def test_who_follows_a_repair_is_told_what_it_waits_for(cli: Cli, used_up: Store) -> None:

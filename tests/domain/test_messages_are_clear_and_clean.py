@@ -118,6 +118,11 @@ def test_whether_the_node_takes_new_jobs_is_its_schedulers_word(facts: NodeFacts
     assert words in as_text(proposal, Around(new_jobs=new_jobs(proposal, facts))).splitlines()[0]
 
 
+def test_a_node_that_goes_on_taking_jobs_says_why() -> None:
+    proposal = the_proposal(contain=False, rules_fired=("mode", "not contained: its budget"))
+    assert new_jobs(proposal, node_facts("IDLE")) == "takes new jobs (not contained: its budget)"
+
+
 def test_what_an_approval_would_wait_for_is_told_before_it() -> None:
     text = as_text(the_proposal(), Around(waits=("frozen by cli:lea: storm", "the rack")))
     assert "   Approved now, it would wait: frozen by cli:lea: storm; the rack.\n" in text

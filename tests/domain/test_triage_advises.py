@@ -268,12 +268,20 @@ def test_the_drivers_number_says_whether_new_work_fails(number: int, contained: 
         (a_situation(a_finding(), role=NodeRole.CONTROLLER), Policy(), "it is a controller node"),
         (a_situation(a_finding(), role=NodeRole.STORAGE), Policy(), "it is a storage node"),
         (a_situation(a_finding(), facts=None), Policy(), "the scheduler cannot be read"),
-        (a_situation(a_finding(), pool_contained=5), Policy(), "5 of 5 nodes of the pool are contained"),
-        (a_situation(a_finding(), pool_contained=1, pool_nodes=3), Policy(), "1 of 1 nodes of the pool are contained"),
+        (
+            a_situation(a_finding(), pool_contained=5),
+            Policy(),
+            "out in its pool: 5; the budget contains 5 unasked",
+        ),
+        (
+            a_situation(a_finding(), pool_contained=1, pool_nodes=3),
+            Policy(),
+            "out in its pool: 1; the budget contains 1 unasked",
+        ),
         (
             a_situation(a_finding(), pool_contained=25, pool_nodes=9000),
             Policy(),
-            "25 of 25 nodes of the pool are contained",
+            "out in its pool: 25; the budget contains 25 unasked",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -32,7 +32,13 @@ def test_a_role_allows_its_actions(actor: str, action: Action | None, allowed: b
 
 def test_the_refusal_says_which_roles_would_do() -> None:
     verdict = may(a_policy(), "cli:alice", Action.REMOVE)
-    assert verdict == NotAllowed("Alice has the roles operator; remove needs one of the roles lead")
+    assert verdict == NotAllowed("Alice has the roles operator; remove needs one of the roles lead; ask Lea")
+
+
+def test_somebody_without_a_role_is_told_whom_to_ask() -> None:
+    verdict = may(a_policy(), "cli:mallory", Action.REBOOT)
+    assert isinstance(verdict, NotAllowed)
+    assert verdict.why.endswith("of this cluster's policy; ask Alice, Lea")
 
 
 def test_root_is_nobody_where_the_policy_says_so() -> None:

@@ -51,10 +51,11 @@ def repairs(session: Session, wanted: Filter) -> Page[RepairSummary]:
 def repair(session: Session, repair_id: str, now: datetime) -> RepairDetail:
     """One repair with its timeline, decisions, acts and tests. Raises `NotFound`."""
     row = find_repair(session, repair_id)
+    would_wait = waits.would_wait(session, row, now) if row.state not in waits.LOOKED_AT else ()
     return RepairDetail(
         **summary(row).model_dump() | {"waiting_for": waits.waits_for(session, row, now)},
-        message=_message(session, row, now),
-        would_wait_for=waits.would_wait(session, row, now) if row.state not in waits.LOOKED_AT else (),
+        message=_message(session, row, would_wait if row.state == State.PROPOSED else ()),
+        would_wait_for=would_wait,
         proposal=row.proposal,
         stamps=row.stamps,
         opened_by=row.opened_by,
@@ -83,17 +84,14 @@ def summary(row: RepairRow) -> RepairSummary:
     return view(RepairSummary, row, open=row.open_key is not None, **said)
 
 
-def _message(session: Session, row: RepairRow, now: datetime) -> str:
+def _message(session: Session, row: RepairRow, would_wait: tuple[str, ...]) -> str:
     if row.proposal is None:
         return ""
     proposal = waits.proposal_of(row)
     if proposal is None:
         # A proposal of an older version that lacks a field must not hide the repair.
         return str(row.proposal.get("title", ""))
-    around = waits.around(session, proposal, now) if row.open_key is not None else None
-    if around is not None and row.state != State.PROPOSED:
-        around = around.model_copy(update={"waits": ()})
-    return as_text(proposal, around)
+    return as_text(proposal, waits.around(session, proposal, would_wait) if row.open_key is not None else None)
 
 
 def _last_events(session: Session, repair_id: str) -> tuple[RepairEvent, ...]:
