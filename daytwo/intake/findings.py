@@ -27,6 +27,9 @@ MAX_REFOLDED: Final = 200
 MAX_FIRING: Final = 500
 """Findings that one node may have firing: what it invents beyond them is recorded, and changes nothing."""
 
+MAX_KNOWN: Final = 5_000
+"""Findings that one node may have in all: those that have ended are read with each look, too."""
+
 Place = tuple[int, int]
 _COPIED: Final = (
     "status",
@@ -120,13 +123,25 @@ class NodeFindings:
         folded = _blank(seen)
         for row in self._in_order(seen, finding):
             self._step(folded, row)
-        if folded.count == 0 or (finding is None and self._is_full()):
+        # What the plane itself has seen needs no room: a node must not hide it behind what it invents.
+        if folded.count == 0 or (finding is None and seen.stream is not None and not self._has_room()):
             return Effect.RECORDED
         return self._replace(finding, folded, seen)
 
-    def _is_full(self) -> bool:
-        firing = FindingRow.status == FindingStatus.FIRING
-        return self._session.exec(select(func.count()).where(*self._mine(), firing)).one() >= MAX_FIRING
+    def _has_room(self) -> bool:
+        """Whether the node may have one more finding; of those that have ended the oldest goes for it."""
+        count, firing = func.count(), col(FindingRow.status) == FindingStatus.FIRING
+        if self._session.exec(select(count).where(*self._mine(), firing)).one() >= MAX_FIRING:
+            return False
+        if self._session.exec(select(count).where(*self._mine())).one() < MAX_KNOWN:
+            return True
+        # One that no repair has judged is made anew from its observations, should it come again.
+        ended = select(FindingRow).where(*self._mine(), ~firing, FindingRow.judged_up_to == 0)
+        oldest = self._session.exec(ended.order_by(col(FindingRow.last_received), col(FindingRow.id))).first()
+        if oldest is not None:
+            self._rows.pop((oldest.fault, oldest.entity), None)
+            self._session.delete(oldest)
+        return oldest is not None
 
     def _replace(self, finding: FindingRow | None, folded: FindingRow, seen: ObservationRow) -> Effect:
         was = (finding.status, finding.count) if finding else (FindingStatus.CLEARED, 0)

@@ -12,7 +12,7 @@ from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import NotFound
 from daytwo.domain.vocabulary import Clears, FindingStatus
 from daytwo.intake import Effect, declare, observe
-from daytwo.intake.findings import MAX_FIRING
+from daytwo.intake.findings import MAX_FIRING, MAX_KNOWN
 from tests.intake.conftest import NOW
 
 FIRING, CLEARED = FindingStatus.FIRING, FindingStatus.CLEARED
@@ -74,6 +74,29 @@ def test_a_node_cannot_invent_findings_without_end(intake: Any) -> None:
     intake.multiply_findings(MAX_FIRING - 2)
     effects = intake.send(*(intake.observation(n, entity=f"GPU-{n}") for n in (7, 8, 9)))
     assert effects == (Effect.FIRED, Effect.RECORDED, Effect.RECORDED)
+
+
+def test_a_node_cannot_hide_what_the_plane_itself_sees_behind_what_it_invents(intake: Any) -> None:
+    intake.send(intake.observation(1))
+    intake.multiply_findings(MAX_FIRING)
+    assert intake.send(intake.observation(fault="slurm-down", entity="node")) == (Effect.FIRED,)
+
+
+def test_of_what_has_ended_the_oldest_makes_room(intake: Any) -> None:
+    end = {"fault": "slurm-drained", "status": CLEARED}
+    intake.send(intake.observation(1, fault="slurm-drained"), intake.observation(2, **end))
+    intake.multiply_findings(MAX_KNOWN - 1)
+    assert intake.send(intake.observation(3)) == (Effect.FIRED,)
+    assert (len(intake.findings()), intake.findings()[-1].fault) == (MAX_KNOWN, "xid-79")
+    assert "GPU-1" not in {row.entity for row in intake.findings() if row.fault == "slurm-drained"}
+
+
+def test_what_a_repair_has_judged_makes_no_room(intake: Any) -> None:
+    end = {"fault": "slurm-drained", "status": CLEARED}
+    intake.send(intake.observation(1, fault="slurm-drained"), intake.observation(2, **end))
+    intake.multiply_findings(MAX_KNOWN - 1)
+    intake.close_repair()
+    assert intake.send(intake.observation(3)) == (Effect.RECORDED,)
 
 
 def test_a_batch_makes_its_node_due_once(intake: Any) -> None:
