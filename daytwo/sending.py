@@ -52,14 +52,21 @@ class Sender:
         self._child = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", sender.__file__), stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
-        order = {"deadline": self._deadline, "send": self._send.model_dump(mode="json", context={"reveal": True})}
-        stdin, stdout = self._child.stdin, self._child.stdout
-        if stdin is None or stdout is None:
-            raise NotYet("the sender child has no pipes", 1.0)
-        stdin.write(json.dumps(order).encode() + b"\n")
-        if await stdout.readline() != b"armed\n":
-            raise NotYet("the sender child could not be armed in time", 1.0)
+        try:
+            await self._arm(self._child)
+        except BaseException:
+            # Nobody comes to the end of a block that was not entered.
+            await self._end(self._child)
+            raise
         return self
+
+    async def _arm(self, child: Process) -> None:
+        order = {"deadline": self._deadline, "send": self._send.model_dump(mode="json", context={"reveal": True})}
+        if child.stdin is None or child.stdout is None:
+            raise NotYet("the sender child has no pipes", 1.0)
+        child.stdin.write(json.dumps(order).encode() + b"\n")
+        if await child.stdout.readline() != b"armed\n":
+            raise NotYet("the sender child could not be armed in time", 1.0)
 
     async def go(self) -> Sent:
         """Say the last word and wait for the end: the command's own, or the alarm's."""
@@ -77,7 +84,12 @@ class Sender:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._child is not None and self._child.returncode is None:
+        if self._child is not None:
+            await self._end(self._child)
+
+    @staticmethod
+    async def _end(child: Process) -> None:
+        if child.returncode is None:
             # Not told to go: it would leave by itself at the end of its input; do not wait for that.
-            os.kill(self._child.pid, signal.SIGKILL)
-            await self._child.wait()
+            os.kill(child.pid, signal.SIGKILL)
+            await child.wait()

@@ -98,6 +98,19 @@ async def test_leaving_without_the_word_sends_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "sent").exists()
 
 
+async def test_one_that_is_given_up_before_it_is_armed_is_gone() -> None:
+    sender_child = Sender(Command(argv=("true",)), 10)
+    entering = asyncio.create_task(sender_child.__aenter__())
+    for _ in range(100_000):
+        if sender_child._child is not None:
+            break
+        await asyncio.sleep(0)
+    entering.cancel()
+    await asyncio.gather(entering, return_exceptions=True)
+    assert sender_child._child is not None
+    assert sender_child._child.returncode == -signal.SIGKILL
+
+
 async def test_a_request_goes_over_a_unix_socket(tmp_path: Path) -> None:
     got: list[bytes] = []
 
