@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
@@ -188,7 +189,10 @@ class RedfishHardware:
         late = datetime.now(UTC) - self._left_open
         for address, token in list(self._tokens.items()):
             if token.at < late and address not in self._busy:
-                Conversation(address, self._asked[address], self._tokens, self._read_seconds).leave(log_out=True)
+                # Where another BMC's password is gone its session ends by itself: not this conversation's trouble.
+                with suppress(Refused):
+                    Conversation(address, self._asked[address], self._tokens, self._read_seconds).leave(log_out=True)
+                self._tokens.pop(address, None)
 
 
 def _goes_on(answer: object) -> bool:

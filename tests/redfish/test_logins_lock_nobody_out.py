@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from daytwo.domain.errors import NotYet, Refused
 from daytwo.domain.seams import HttpsRequest, Outcome
 from daytwo.hardware.redfish_memory import PAUSE
-from tests.redfish.bmc import ROOT, SESSIONS, SYSTEM, Answer
+from tests.redfish.bmc import PASSWORD, ROOT, SESSIONS, SYSTEM, Answer, Bmc, serving
 from tests.redfish.conftest import Desk, an_act
 
 LOGIN = f"POST {SESSIONS}"
@@ -48,6 +49,17 @@ async def test_a_session_that_nobody_came_back_for_is_ended(desk: Desk) -> None:
     await driver.baseline(an_act(node="gpu-002"))
     assert stopped
     assert desk.bmc.sessions == {}
+
+
+async def test_a_password_that_is_gone_troubles_no_other_bmc(desk: Desk, certificate: Path, tmp_path: Path) -> None:
+    desk.options["left_open_seconds"] = 0.0
+    with serving(Bmc(), certificate) as other:
+        (tmp_path / "another").write_text(PASSWORD)
+        theirs = {"nodes": ("gpu-002",), "address": other.address, "password": f"file:{tmp_path}/another"}
+        driver = desk.driver(desk.access.model_copy(update=theirs))
+        await driver.prepare(await driver.baseline(an_act(node="gpu-002")))
+        (tmp_path / "another").unlink()
+        assert (await driver.baseline(an_act())).baseline["bmc"]["power"] == "On"
 
 
 async def test_a_session_that_has_ended_is_opened_again(desk: Desk) -> None:
