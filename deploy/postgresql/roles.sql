@@ -26,6 +26,8 @@ GRANT SELECT ON alembic_version, schema_versions, clusters, nodes, node_tokens, 
 GRANT UPDATE ON nodes, findings, node_requests TO daytwo_gateway;
 GRANT UPDATE (revoked_at) ON node_tokens TO daytwo_gateway;
 GRANT INSERT ON observations, findings TO daytwo_gateway;
+-- Of a node's findings that have ended the oldest goes where there are too many.
+GRANT DELETE ON findings TO daytwo_gateway;
 GRANT INSERT, UPDATE ON evidence TO daytwo_gateway;
 GRANT USAGE ON SEQUENCE observations_id_seq, findings_id_seq TO daytwo_gateway;
 
