@@ -17,7 +17,7 @@ from daytwo.domain.errors import Unreachable
 from daytwo.service import reads
 from daytwo.service.answering import StatusReader
 from daytwo.store.engine import Store
-from daytwo.store.tables import IncidentRow, IntentRow, LeaseRow, PartRow
+from daytwo.store.tables import ClusterRow, IncidentRow, IntentRow, LeaseRow, PartRow
 from tests.rows import a_finding_row, a_node, a_repair, hear_all, keep
 
 LOOPS = ("reconcile", "watch-schedulers", "watch-silence", "watch-temporal")
@@ -114,7 +114,7 @@ def states_after(store: Store, seconds: float) -> dict[str, str]:
 
 @pytest.mark.parametrize(("seconds", "state"), [(4.0, "starting"), (40.0, "away")])
 def test_a_worker_that_has_just_been_started_is_not_away(watched: Store, seconds: float, state: str) -> None:
-    keep(watched, away("worker", since=ago(2), tried_at=ago(2), last_good=None))
+    keep(watched, away("worker", since=ago(5), tried_at=ago(2), last_good=None))
     assert states_after(watched, seconds)["worker"] == state
 
 
@@ -135,9 +135,12 @@ def test_a_plane_that_is_started_again_has_time_to_be_heard(
     assert (found["controller"], found["gateway"]) == (controller, gateway)
 
 
-def test_what_we_did_not_start_is_away_at_once(watched: Store) -> None:
+@pytest.mark.parametrize(("kind", "state"), [("slurm", "away"), ("simulated", "starting")])
+def test_what_we_did_not_start_is_away_at_once(watched: Store, kind: str, state: str) -> None:
+    with watched.write() as session:
+        session.get_one(ClusterRow, "east").kind = kind
     keep(watched, away("scheduler/east", since=ago(2), tried_at=ago(2)))
-    assert states_after(watched, 4.0)["scheduler/east"] == "away"
+    assert states_after(watched, 4.0)["scheduler/east"] == state
 
 
 def test_agents_that_are_silent_are_counted(watched: Store, client: httpx.Client) -> None:

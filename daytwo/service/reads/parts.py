@@ -9,6 +9,7 @@ from typing import Final
 from sqlmodel import Session, col, func, select
 
 from daytwo import outages
+from daytwo.domain.vocabulary import ClusterKind
 from daytwo.service.models import LoopView, PartView
 from daytwo.store.tables import ClusterRow, NodeRow, PartRow
 
@@ -26,12 +27,14 @@ OLD: Final = timedelta(hours=1)
 """What was away when it was last tried, this long ago, may be back."""
 
 
+NONE: Final = timedelta(0)
+STARTS: Final = timedelta(seconds=30)
 STARTS_WITHIN: Final = {
-    outages.WORKER: timedelta(seconds=30),
-    CONTROLLER: timedelta(seconds=30),
+    outages.WORKER: STARTS,
+    CONTROLLER: STARTS,
     outages.GATEWAY: QUIET,  # agents come back one by one
 }
-"""How long the parts of the plane itself may take to be heard of after it was started."""
+"""How long the parts of the plane itself may take to be heard of after it was started; a lab is one of them."""
 
 
 def parts_of(session: Session, loops: Sequence[LoopView], now: datetime, started: datetime) -> tuple[PartView, ...]:
@@ -52,20 +55,25 @@ def parts_of(session: Session, loops: Sequence[LoopView], now: datetime, started
         )
     found = [PartView(part=outages.STORE, state="ok"), temporal, worker, _controller(loops)]
     found += [_gateway(session, now), part(outages.NOTIFIER)]
+    patience = dict(STARTS_WITHIN)
     for cluster in session.exec(select(ClusterRow).order_by(col(ClusterRow.name))):
         found.append(part(outages.scheduler_of(cluster.name)))
+        if cluster.kind == ClusterKind.SIMULATED:
+            patience[found[-1].part] = STARTS
         if cluster.definition.get("bmcs"):
             prefix = outages.bmc_of(cluster.name, "")
             found += _bmcs(cluster.name, [part(name) for name in rows if name.startswith(prefix)])
-    return tuple(_or_starting(part, now, started) for part in found)
+    running = now - started
+    return tuple(_or_starting(part, started) if running < patience.get(part.part, NONE) else part for part in found)
 
 
-def _or_starting(part: PartView, now: datetime, started: datetime) -> PartView:
+def _or_starting(part: PartView, started: datetime) -> PartView:
     """A part that has had no time to be heard since the plane was started is neither well nor away."""
-    if part.state != "away" or now - started >= STARTS_WITHIN.get(part.part, timedelta(0)):
+    if part.state != "away":
         return part
-    if part.tried_at is not None and part.tried_at >= started and part.since is not None and part.since < started:
-        return part  # it was away before, and somebody has looked since
+    before = started - STARTS  # the parts are started together, and the service need not be the first that stands
+    if part.tried_at is not None and part.tried_at >= started and part.since is not None and part.since < before:
+        return part  # it was away already, and somebody has looked since
     return part.model_copy(update={"state": "starting", "since": started})
 
 
