@@ -116,7 +116,7 @@ def as_text(proposal: Proposal, around: Around | None = None) -> str:
     return "\n".join([head, *(f"   {line}" for line in lines)])
 
 
-def as_markdown(proposal: Proposal, state: State, extra: str = "", *, namespace: str = "default") -> str:
+def as_markdown(proposal: Proposal, state: State, *, namespace: str = "default") -> str:
     """The proposal as the details of its workflow; while it waits for an answer, with the commands that give one."""
     node, title = clean_markdown(proposal.node, MAX_NAME), clean_markdown(proposal.title, 120)
     blocks = [
@@ -127,8 +127,6 @@ def as_markdown(proposal: Proposal, state: State, extra: str = "", *, namespace:
         blocks.append("**Evidence**\n\n" + "\n".join(f"- {clean_markdown(line, 300)}" for line in proposal.evidence))
     if state is State.PROPOSED:
         blocks.append(_how_to_answer(proposal, namespace))
-    if extra:
-        blocks.append(clean_markdown(extra))
     return "\n\n".join(blocks)
 
 

@@ -150,10 +150,6 @@ def test_a_proposal_that_waits_for_no_answer_shows_no_command(state: State) -> N
     assert "daytwo repairs" not in as_markdown(the_proposal(), state)
 
 
-def test_what_is_added_to_the_page_is_shown_as_it_stands() -> None:
-    assert as_markdown(the_proposal(), State.NEEDS_HELP, "it *says* so").endswith(r"it \*says\* so")
-
-
 @pytest.mark.parametrize("name", CLAIMABLE)
 def test_the_signal_reaches_the_workflow_with_what_it_takes(name: str) -> None:
     words = shlex.split(signal_command(the_proposal(), name))
