@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import shutil
 import signal
+import subprocess
 import time
 from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,6 +30,9 @@ LONGEST_PAUSE_SECONDS: Final = 30.0
 # A child that lived this long had really started: its next death begins with a short pause again.
 SETTLED_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 12.0
+LOG_BYTES: Final = 64 * 1024 * 1024
+"""Of one child's log, and of the older part that is kept beside it."""
+LOOK_AT_LOGS_SECONDS: Final = 60.0
 TRIES_BEFORE_READY: Final = 3
 
 PR_SET_PDEATHSIG: Final = 1
@@ -47,6 +52,7 @@ class Child:
     ready: Probe
     limit_seconds: float = 60.0
     port: int | None = None
+    stop_seconds: float = STOP_SECONDS
 
 
 @dataclass(slots=True)
@@ -55,17 +61,26 @@ class _Kept:
     process: Process | None = None
     keeper: asyncio.Task[None] | None = None
     deaths: int = 0
-    last_status: int | None = None
+    last_end: str = ""
     stopping: bool = False
 
 
 class Supervisor:
     """The children of one installation. `say` gets one line for people whenever something unplanned happens."""
 
-    def __init__(self, log_dir: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        log_dir: Path,
+        say: Callable[[str], None],
+        *,
+        log_bytes: int = LOG_BYTES,
+        look_seconds: float = LOOK_AT_LOGS_SECONDS,
+    ) -> None:
         self._log_dir = log_dir
         self._say = say
+        self._log_bytes = log_bytes
         self._kept: list[_Kept] = []
+        self._look_seconds = look_seconds
         log_dir.mkdir(parents=True, exist_ok=True)
 
     def log_of(self, name: str) -> Path:
@@ -93,18 +108,27 @@ class Supervisor:
         backoff = Backoff(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
         while not kept.stopping:
             began = time.monotonic()
-            kept.last_status = await self._live_once(kept)
+            kept.last_end = await self._life(kept)
             if kept.stopping:
                 return
             kept.deaths += 1
             if time.monotonic() - began > SETTLED_SECONDS:
                 backoff.reset()
             pause = backoff.next()
-            self._say(f"{kept.child.name} ended with {_status(kept.last_status)}; starting it again in {pause:.1f} s")
+            self._say(f"{kept.child.name} {kept.last_end}; starting it again in {pause:.1f} s")
             await asyncio.sleep(pause)
 
+    async def _life(self, kept: _Kept) -> str:
+        """One life of a child; returns how it ended. Where it cannot begin, for want of anything, the next one may."""
+        try:
+            return f"ended with {_status(await self._live_once(kept))}"
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"could not be started: {error}"
+
     async def _live_once(self, kept: _Kept) -> int:
-        with self.log_of(kept.child.name).open("ab") as log:
+        path = self.log_of(kept.child.name)
+        await asyncio.to_thread(_shorten, path, self._log_bytes)
+        with path.open("ab") as log:
             kept.process = await asyncio.create_subprocess_exec(
                 *kept.child.command,
                 env=dict(kept.child.env),
@@ -116,17 +140,24 @@ class Supervisor:
                 preexec_fn=_die_with(os.getpid()),
             )
         try:
-            return await kept.process.wait()
+            return await self._ended(kept.process, path)
         finally:
             if kept.process.returncode is not None:
                 kept.process = None
+
+    async def _ended(self, process: Process, log: Path) -> int:
+        """Wait for its end, and look after its log meanwhile."""
+        while True:
+            with suppress(TimeoutError):
+                return await asyncio.wait_for(process.wait(), self._look_seconds)
+            await asyncio.to_thread(_shorten, log, self._log_bytes)
 
     async def _until_ready(self, kept: _Kept) -> None:
         child = kept.child
         give_up = time.monotonic() + child.limit_seconds
         while not await _is_ready(kept):
             if kept.deaths >= TRIES_BEFORE_READY:
-                raise Failed(self._with_log(child.name, f"ended {kept.deaths} times ({_status(kept.last_status)})"))
+                raise Failed(self._with_log(child.name, f"ended {kept.deaths} times ({kept.last_end})"))
             if time.monotonic() > give_up:
                 raise Failed(self._with_log(child.name, f"did not answer within {child.limit_seconds:g} s"))
             await asyncio.sleep(0.1)
@@ -144,9 +175,9 @@ class Supervisor:
             keeper.cancel()
         if keeper is None:
             return
-        _done, alive = await asyncio.wait([keeper], timeout=STOP_SECONDS)
+        _done, alive = await asyncio.wait([keeper], timeout=kept.child.stop_seconds)
         if alive and process:
-            self._say(f"{kept.child.name} did not stop within {STOP_SECONDS:g} s: killed")
+            self._say(f"{kept.child.name} did not stop within {kept.child.stop_seconds:g} s: killed")
             _signal(process.pid, signal.SIGKILL)
             await asyncio.wait([keeper])
 
@@ -174,7 +205,15 @@ async def _is_ready(kept: _Kept) -> bool:
     return port is None or listens(process.pid, port)
 
 
-def _status(code: int | None) -> str:
-    if code is None:
-        return "no status"
+def _shorten(log: Path, most: int) -> None:
+    """Begin a log anew that is too long; what it said is kept beside it. Its writer appends, and notices nothing."""
+    with suppress(OSError):
+        if log.stat().st_size <= most:
+            return
+        with suppress(OSError):  # on a full disk it is more important that it ends
+            shutil.copyfile(log, log.with_name(f"{log.name}.1"))
+        os.truncate(log, 0)
+
+
+def _status(code: int) -> str:
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

@@ -40,6 +40,9 @@ ABOUT: Final = "up.json"
 """The file in the state folder that says where everything is, while everything runs."""
 
 
+WORKER_STOP_SECONDS: Final = 22.0
+"""The worker lets the tries end that are under way, for up to 20 s."""
+
 KEPT_FROM: Final = {
     "temporal": ("DAYTWO_", "TEMPORAL_"),
     "gateway": ("TEMPORAL_",),
@@ -139,7 +142,10 @@ async def _start(chosen: Plan, supervisor: Supervisor) -> None:
     await chosen.temporal.keep_histories()
     await supervisor.start(
         chosen.part("service", "workers.service", ready=probes.http_over_socket(chosen.settings.service_socket)),
-        chosen.part("worker", "workers.control", ready=probes.polls(chosen.temporal, chosen.settings.task_queue)),
+        replace(
+            chosen.part("worker", "workers.control", ready=probes.polls(chosen.temporal, chosen.settings.task_queue)),
+            stop_seconds=WORKER_STOP_SECONDS,
+        ),
         chosen.part(
             "gateway",
             "workers.gateway",

@@ -10,7 +10,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,15 @@ def child(name: str, script: str, *, ready: Path, limit_seconds: float = 20.0) -
         return await asyncio.to_thread(ready.exists)
 
     return Child(name, ("sh", "-c", script), dict(os.environ), probe, limit_seconds)
+
+
+async def until(holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    ends_at = time.monotonic() + seconds
+    for _ in range(10_000):
+        if await asyncio.to_thread(holds):
+            return
+        assert time.monotonic() < ends_at, f"not within {seconds} s"
+        await asyncio.sleep(0.02)
 
 
 @pytest.fixture
@@ -45,6 +55,33 @@ async def test_a_child_that_dies_is_started_again(supervisor: Supervisor, tmp_pa
     script = f"[ -e {tmp_path}/first ] && touch {second_life} && sleep 60; touch {tmp_path}/first; exit 3"
     await supervisor.start(child("phoenix", script, ready=second_life))
     assert re.fullmatch(r"phoenix ended with exit code 3; starting it again in 0\.[3-6] s", said[0])
+
+
+async def test_a_child_that_cannot_be_started_again_is_started_when_it_can(
+    supervisor: Supervisor, tmp_path: Path, said: list[str]
+) -> None:
+    program, alive = tmp_path / "program", tmp_path / "alive"
+    program.write_text(f"#!/bin/sh\ntouch {alive}\nsleep 60\n")
+    program.chmod(0o755)
+    kept = child("moved", "", ready=alive)
+    await supervisor.start(replace(kept, command=(str(program),)))
+    program.rename(tmp_path / "elsewhere")
+    alive.unlink()
+    os.kill(supervisor.status()["moved"] or 0, signal.SIGKILL)
+    await until(lambda: any("could not be started" in line for line in said))
+    (tmp_path / "elsewhere").rename(program)
+    await until(alive.exists)
+
+
+async def test_a_log_that_is_too_long_begins_anew_while_it_is_written(tmp_path: Path) -> None:
+    supervisor = Supervisor(tmp_path / "log", print, log_bytes=10_000, look_seconds=0.05)
+    log = supervisor.log_of("chatty")
+    until_short = f"until [ -e {log}.1 ] && [ ! -s {log} ]; do sleep 0.05; done"
+    script = f"head -c 20000 /dev/zero; touch {tmp_path}/up; {until_short}; echo more; exec sleep 60"
+    await supervisor.start(child("chatty", script, ready=tmp_path / "up"))
+    await until(lambda: log.read_text() == "more\n")
+    await supervisor.stop()
+    assert log.with_name("chatty.log.1").stat().st_size == 20_000
 
 
 async def test_a_child_that_keeps_dying_is_reported_with_its_log(supervisor: Supervisor, tmp_path: Path) -> None:
