@@ -147,7 +147,8 @@ def _stale(arg: AuthoriseInput, row: DecisionRow) -> str:
 def _forbidden(session: Session, arg: AuthoriseInput, row: DecisionRow, cluster: Cluster) -> str:
     kind = DecisionKind(row.kind)
     if kind is DecisionKind.DISMISS and (arg.interrupted or repairs.has_requeued(session, arg.ref.repair_id)):
-        return "work was interrupted already: it cannot be taken back; hold it, or let it end"
+        instead = "approve it, --action verify only tests," if arg.state is State.PROPOSED else "let it end,"
+        return f"work was interrupted already, so the node returns by its tests alone: {instead} or hold it"
     action = action_of(row, arg.proposed_action)
     if kind in TWO_STEPS and (
         problem := _impossible(action, row, cluster) or _untested(action, arg) or _left(session, arg)

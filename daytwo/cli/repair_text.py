@@ -39,7 +39,6 @@ WORDS = {
     "not-authorised": "found not allowed by the rules",
     "noted": "taken note of",
     "expired": "the approval is too old",
-    "quarantined": "new work is kept off",
     "moment-came": "the approved moment has come",
     "stakes-grew": "it would interrupt more than was approved",
     "still-faulty": "tested, and still faulty",
@@ -73,8 +72,10 @@ def event_line(event: Item) -> str:
     """One line of the timeline."""
     what = _happened(event)
     moved = "" if event["to_state"] in (event["from_state"], what.replace(" ", "-")) else f" → {event['to_state']}"
-    text = f": {clean(event['text'])}" if event["text"] not in ("", what) else ""
-    return f"{moment(event['at'])}  {what}{moved}  by {clean(event['actor'])}{text}"
+    said = clean(event["text"])
+    if said.startswith(what):
+        what, said = said, ""
+    return f"{moment(event['at'])}  {what}{moved}  by {clean(event['actor'])}{f': {said}' if said else ''}"
 
 
 def _happened(event: Item) -> str:
@@ -104,8 +105,24 @@ def _answers(repair: Item) -> list[str]:
         return []
     state = State(repair["state"])
     kinds = [kind for kind, event in EVENT_OF.items() if after(state, event, held_from=State.PROPOSED)]
-    asked = f"{shlex.quote(repair['id'])} --revision {repair['revision']}"
-    return [f'daytwo repairs {VERBS.get(kind, kind.value)} {asked} --reason "..."' for kind in kinds]
+    return [_answer(repair, kind) for kind in kinds if kind is not DecisionKind.DISMISS] + (
+        _dismissing(repair) if DecisionKind.DISMISS in kinds else []
+    )
+
+
+def _answer(repair: Item, kind: DecisionKind, option: str = "") -> str:
+    asked = f"{shlex.quote(repair['id'])} --revision {repair['revision']}{option}"
+    return f'daytwo repairs {VERBS.get(kind, kind.value)} {asked} --reason "..."'
+
+
+def _dismissing(repair: Item) -> list[str]:
+    """How to have nothing done: what is left of that once something was."""
+    if repair["interrupted"]:
+        only_tests = _answer(repair, DecisionKind.APPROVE, " --action verify")
+        return [f"{only_tests}   # only test it"] if repair["state"] == State.PROPOSED else []
+    dismiss = _answer(repair, DecisionKind.DISMISS)
+    done = "   # something was done to the node: you are asked how it is to return"
+    return [dismiss + (done if repair["disturbed"] else "")]
 
 
 def _head(repair: Item) -> str:

@@ -142,10 +142,11 @@ class RepairDetail(RepairSummary):
     """Everything known of one repair, at most 200 rows of each kind. `message`: the proposal as people are told it.
 
     `waiting_for` is as it is now; in a list it is as it was looked at last. `would_wait_for` is what an approval of the
-    proposal would have to wait for, as far as that is known.
+    proposal would have to wait for, as far as that is known. `interrupted`: work was, so it cannot be dismissed.
     """
 
     message: str
+    interrupted: bool = False
     would_wait_for: tuple[str, ...] = ()
     proposal: dict[str, Any] | None
     stamps: dict[str, str]

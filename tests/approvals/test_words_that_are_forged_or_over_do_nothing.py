@@ -80,3 +80,13 @@ async def test_no_act_on_a_node_that_left_its_cluster_is_approved(court: Court) 
         session.get_one(NodeRow, ("east", "gpu-07")).left_at = NOW
     verdict = await court.approved("cli:lea", action="power-cycle")
     assert (verdict.status, "no longer in the definition of east" in verdict.why) == ("refused", True)
+
+
+@pytest.mark.parametrize(
+    ("state", "instead"), [(State.PROPOSED, "--action verify only tests"), (State.DRAINING, "let it end")]
+)
+async def test_a_dismissal_after_work_was_interrupted_says_what_can_be_done_instead(
+    court: Court, state: State, instead: str
+) -> None:
+    verdict = await judged(court, court.written("cli:lea", "dismiss"), state=state, revision=2)
+    assert (verdict.status, instead in verdict.why) == ("refused", True)

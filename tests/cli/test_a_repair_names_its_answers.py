@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 
 from daytwo.store.engine import Store
-from daytwo.store.tables import RepairRow
+from daytwo.store.tables import IntentRow, RepairRow
+from tests.builders import NOW
 from tests.cli.conftest import Cli
-from tests.rows import REPAIR
+from tests.rows import REPAIR, keep
 
 
 @pytest.mark.parametrize(
     ("state", "verbs"),
     [
-        ("proposed", ["approve", "dismiss", "hold"]),
-        ("held", ["dismiss", "release"]),
-        ("draining", ["dismiss", "hold"]),
+        ("proposed", ["approve", "hold", "dismiss"]),
+        ("held", ["release", "dismiss"]),
+        ("draining", ["hold", "dismiss"]),
         ("acting", []),
         ("needs-help", ["retry", "return", "remove", "hand-over"]),
         ("succeeded", []),
@@ -27,6 +28,26 @@ def test_the_answers_are_those_of_its_state(fleet: Store, cli: Cli, state: str, 
     shown = cli("repairs", "show", REPAIR).out
     commands = [line.split()[2] for line in shown.splitlines() if line.startswith("  daytwo repairs ")]
     assert commands == verbs
+
+
+@pytest.mark.parametrize(("state", "verbs"), [("proposed", ["approve", "hold", "approve"]), ("draining", ["hold"])])
+def test_a_repair_that_has_interrupted_work_is_tested_and_not_dismissed(
+    fleet: Store, cli: Cli, state: str, verbs: list[str]
+) -> None:
+    of = {"repair_id": REPAIR, "cluster": "east", "node": "gpu-07", "created_at": NOW, "updated_at": NOW}
+    keep(fleet, IntentRow(id="i-1", driver="slurm", kind="requeue", target="88213", state="proven", tries=1, **of))
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).state = state
+    shown = cli("repairs", "show", REPAIR).out
+    commands = [line.split()[2] for line in shown.splitlines() if line.startswith("  daytwo repairs ")]
+    assert (commands, "--action verify" in shown) == (verbs, state == "proposed")
+
+
+def test_a_dismissal_after_something_was_done_says_that_it_asks_again(fleet: Store, cli: Cli) -> None:
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).disturbed = True
+    dismiss = next(line for line in cli("repairs", "show", REPAIR).out.splitlines() if "repairs dismiss" in line)
+    assert dismiss.endswith("# something was done to the node: you are asked how it is to return")
 
 
 def test_a_repair_that_is_not_proposed_shows_no_command_that_approves_it(fleet: Store, cli: Cli) -> None:

@@ -166,6 +166,12 @@ def test_a_timeline_is_told_in_words(cli: Cli, fleet: Store) -> None:
     assert [words in out for words in ("Z  proposed  by", "Z  approved  by", "revised to revision 2")] == [True] * 3
 
 
+def test_a_timeline_says_what_its_text_says_once(cli: Cli, fleet: Store) -> None:
+    text = "the approved moment has come and the budget allows it"
+    keep(fleet, an_event(1, event="moment-came", from_state="waiting", to_state="draining", text=text))
+    assert f"Z  {text} → draining  by daytwo\n" in cli("repairs", "show", REPAIR).out
+
+
 @pytest.mark.parametrize("event", ["approved", "held", "dismissed"])
 def test_a_timeline_does_not_say_the_same_twice(cli: Cli, fleet: Store, event: str) -> None:
     keep(fleet, an_event(1, event=event, to_state=event, text=event))

@@ -8,6 +8,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from daytwo import evidence, waits
+from daytwo import repairs as repair_rows
 from daytwo.domain.message import as_text
 from daytwo.domain.vocabulary import Decision, State
 from daytwo.service.decisions import as_decision
@@ -56,6 +57,7 @@ def repair(session: Session, repair_id: str, now: datetime) -> RepairDetail:
         **summary(row).model_dump() | {"waiting_for": waits.waits_for(session, row, now)},
         message=_message(session, row, would_wait if row.state == State.PROPOSED else ()),
         would_wait_for=would_wait,
+        interrupted=repair_rows.has_requeued(session, repair_id),
         proposal=row.proposal,
         stamps=row.stamps,
         opened_by=row.opened_by,
