@@ -1,6 +1,7 @@
 """Ends what flapped and is calm: a finding that went on as firing although its last reading was good.
 
-A loop of the controller. What begins and what counts is in `daytwo.domain.flapping`; intake notes each turn.
+A loop of the controller, which also ends what is `quiet`. What begins and what counts is in `daytwo.domain.flapping`;
+intake notes each turn.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from daytwo.controller.leases import Lease
 from daytwo.controller.loops import Clock, every
+from daytwo.controller.quiet import end_what_is_quiet
 from daytwo.domain.flapping import flaps
 from daytwo.domain.policy import Policy
 from daytwo.domain.vocabulary import FindingStatus
@@ -32,6 +34,7 @@ async def watch_flapping(
 
     async def step() -> None:
         await asyncio.to_thread(end_what_is_calm, store, lease, clock.now())
+        await asyncio.to_thread(end_what_is_quiet, store, lease, clock.now())
 
     await every(step_seconds, step, clock=clock, lease=lease)
 
