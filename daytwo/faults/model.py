@@ -118,7 +118,7 @@ class Fault:
     `first_action` is the catalogue's own advice and the first rung of the ladder; `None` takes the class's ladder from
     its start. `new_work_fails` is why a node may be contained unasked. `verify` names the tests that prove the cure:
     the floor, then those of this fault. `family` is the data file it stands in and names its runbook,
-    `docs/runbooks/<family>.md`. `reasons` are the beginnings of a Slurm reason that mean this fault.
+    `docs/runbooks/<family>.md`.
     """
 
     id: str
@@ -138,4 +138,3 @@ class Fault:
     notes: str = ""
     tags: tuple[str, ...] = field(default=())
     family: str = ""
-    reasons: tuple[str, ...] = ()

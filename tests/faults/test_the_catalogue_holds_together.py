@@ -131,11 +131,11 @@ def test_the_first_action_is_the_catalogues_advice(fault: str, action: Action | 
 
 
 def test_a_lost_gpu_is_never_debounced() -> None:
-    assert catalogue().for_xid(79).debounce_seconds == catalogue().get("gpu-off-bus").debounce_seconds == 0
+    assert catalogue().get("xid-79").debounce_seconds == catalogue().get("gpu-off-bus").debounce_seconds == 0
 
 
 def test_an_xid_without_an_entry_is_the_unknown_code_under_its_own_id() -> None:
-    fault = catalogue().for_xid(999)
+    fault = catalogue().get("xid-999")
     assert (fault.id, fault.xid) == ("xid-999", 999)
     assert dataclasses.replace(fault, id="unknown-code", xid=None, title="") == dataclasses.replace(
         catalogue().get("unknown-code"), title=""
@@ -146,28 +146,6 @@ def test_an_xid_without_an_entry_is_the_unknown_code_under_its_own_id() -> None:
 def test_an_id_that_means_nothing_is_refused_by_name(fault_id: str) -> None:
     with pytest.raises(UnknownFault, match="allowed: xid-<number>, agent-silent"):
         catalogue().get(fault_id)
-
-
-@pytest.mark.parametrize(
-    ("reason", "fault"),
-    [
-        ("Kill task failed (JobId=12 StepId=0)", "slurm-drained"),
-        ("Kill task failed", "slurm-drained"),
-        ("Prolog error", "slurm-drained"),
-        ("gres/gpu count reported lower than configured (7 < 8)", "slurm-drained"),
-        ("gres/gpu count too low (7 < 8), Low CPUs", "slurm-drained"),
-        ("Not responding", "slurm-down"),
-        ("Node unexpectedly rebooted", "slurm-down"),
-        ("reboot timed out", "slurm-down"),
-        ("", "slurm-drained-by-person"),
-        ("Reboot ASAP", "slurm-drained-by-person"),
-        ("maintenance: Kill task failed again", "slurm-drained-by-person"),
-        ("NHC: check_gpu_xid", "slurm-drained-by-person"),
-        ("slurm-operator: Pod terminated", "slurm-drained-by-person"),
-    ],
-)
-def test_a_slurm_reason_is_judged_by_its_beginning(reason: str, fault: str) -> None:
-    assert catalogue().for_reason(reason).id == fault
 
 
 def test_the_catalogue_is_read_once_and_cannot_be_changed() -> None:

@@ -52,15 +52,6 @@ class Catalogue:
         xid = int(code[1])
         return replace(self._faults[UNKNOWN_CODE], id=fault_id, xid=xid, title=f"Xid {xid}, not in the catalogue")
 
-    def for_xid(self, xid: int) -> Fault:
-        """Return the entry of an Xid; raises `UnknownFault` for a number that no driver prints."""
-        return self.get(f"xid-{xid}")
-
-    def for_reason(self, reason: str) -> Fault:
-        """Return what a Slurm drain reason means: by its beginning Slurm's own, else somebody else's drain."""
-        found = [(len(start), fault) for fault in self.all() for start in fault.reasons if reason.startswith(start)]
-        return max(found, key=lambda each: each[0])[1] if found else self.get(DRAINED_BY_PERSON)
-
     def all(self) -> tuple[Fault, ...]:
         """Return every entry, family by family, in the order of the files."""
         return tuple(self._faults.values())

@@ -77,10 +77,9 @@ FIELDS: Final[Mapping[str, Field]] = {
     "verify": _list_of(_one_of(VerifyTest)),
     "notes": _text,
     "tags": _list_of(_text),
-    "reasons": _list_of(_text),
 }
 REQUIRED: Final = ("title", "class", "severity", "mode", "clears", "meaning", "source")
-NOT_BY_DEFAULT: Final = ("title", "meaning", "source", "reasons")
+NOT_BY_DEFAULT: Final = ("title", "meaning", "source")
 """Fields that are about one entry only: a file's `[defaults]` may not hold them."""
 
 _ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", re.ASCII)

@@ -25,9 +25,6 @@ MAX_GPUS: Final = 16
 MAX_FAULTS: Final = 32
 MAGIC: Final = 0x44415932
 
-HARDWARE_THERMAL: Final = 0x40
-SOFTWARE_THERMAL: Final = 0x20
-SOFTWARE_POWER_CAP: Final = 0x4
 GPU_IS_LOST: Final = 15
 CORRECTED, UNCORRECTED = 0, 1
 VOLATILE, AGGREGATE = 0, 1
@@ -140,13 +137,6 @@ class FakeNvml:
         for counter in (VOLATILE, AGGREGATE):
             self.gpu(index).ecc[UNCORRECTED][counter][0] += times
             self.gpu(index).ecc[UNCORRECTED][counter][place] += times
-
-    def reload_driver(self) -> None:
-        """What is counted since the driver was loaded begins anew."""
-        for gpu in self.state.gpus:
-            for kind in (CORRECTED, UNCORRECTED):
-                for place in range(8):
-                    gpu.ecc[kind][VOLATILE][place] = 0
 
     def inject(self, function: str, *, result: int = 0, gpu: int = -1, delay_ms: int = 0, times: int = -1) -> None:
         """Let the next calls of an NVML function (`times`, or all) fail with `result`, after `delay_ms`."""
