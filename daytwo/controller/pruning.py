@@ -1,4 +1,4 @@
-"""Deletes what nobody needs any more: old observations, questions to agents and evidence, rows of removed clusters.
+"""Deletes what nobody needs any more: old observations, changes of state, questions and evidence, removed clusters.
 
 A loop of the controller. Batches are small, so that nobody waits for one. Repairs, decisions, acts and the audit are
 never deleted, nor what an open repair, a firing finding or the running boot of a node may still be asked for.
@@ -108,7 +108,12 @@ class Pruning:
 
 def _of_cluster(name: str, keep: Retention, now: datetime) -> list[tuple[type[Any], Query]]:
     observed, asked = now - timedelta(days=keep.observations_days), now - timedelta(days=keep.requests_days)
-    return [(ObservationRow, _old_observations(name, observed)), (NodeRequestRow, _old_requests(name, asked))]
+    moved = (NodeTransitionRow.cluster == name, col(NodeTransitionRow.at) < observed)
+    return [
+        (ObservationRow, _old_observations(name, observed)),
+        (NodeTransitionRow, select(NodeTransitionRow.id).where(*moved)),
+        (NodeRequestRow, _old_requests(name, asked)),
+    ]
 
 
 def _old_observations(cluster: str, before: datetime) -> Query:
@@ -126,9 +131,10 @@ def _is_not_newest() -> ColumnElement[bool]:
 
 
 def _of_running_boot() -> ColumnElement[bool]:
-    """An agent that has lost its place reads this boot's log again: its records must still be known."""
+    """An agent that has lost its place reads this boot's kernel log again: its records must still be known."""
+    of_log = col(ObservationRow.kernel_sequence).is_not(None)
     node = (NodeRow.cluster == ObservationRow.cluster, NodeRow.name == ObservationRow.node)
-    return select(NodeRow.name).where(*node, NodeRow.boot_id == ObservationRow.boot_id).exists()
+    return select(NodeRow.name).where(*node, of_log, NodeRow.boot_id == ObservationRow.boot_id).exists()
 
 
 def _of_open_repair() -> ColumnElement[bool]:

@@ -118,6 +118,9 @@ class Gateway:
             log.error("%s", error)
             self._gate.failed("it was asked a moment ago")
             raise
+        except Exception:  # it has answered, whatever became of the question
+            self._gate.answered()
+            raise
         self._gate.answered()
         return answer
 

@@ -63,3 +63,14 @@ async def test_a_store_that_is_back_is_used_again(counted: Counted) -> None:
     counted.is_away = False
     await asyncio.sleep(0.05)
     assert await speak(counted, 1, gateway) == [401]
+
+
+async def test_a_store_that_is_back_is_used_by_all_whatever_the_first_of_them_gets(counted: Counted) -> None:
+    gateway = Gateway(counted)
+    gateway._gate = Gate("the store", Backoff(0.01, 0.01))
+    await speak(counted, 5, gateway)
+    counted.is_away = False
+    await asyncio.sleep(0.05)
+    with pytest.raises(LookupError):
+        await gateway._ask(lambda: {}["a question that fails"])
+    assert await speak(counted, 1, gateway) == [401]

@@ -57,7 +57,7 @@ async def test_an_observation_that_nothing_needs_goes(fleet: Store) -> None:
     ("fields", "beside"),
     [
         ({"received_at": NOW - timedelta(days=89)}, ()),
-        ({"boot_id": "boot-1"}, ()),
+        ({"boot_id": "boot-1", "kernel_sequence": 7}, ()),
         ({}, (a_repair(),)),
         ({}, (a_finding_row(entity="GPU-1"),)),
     ],
@@ -68,6 +68,16 @@ async def test_an_observation_that_is_needed_stays(
 ) -> None:
     keep(fleet, *(type(row)(**row.model_dump()) for row in beside))
     assert await left(fleet, an_observation(**fields)) == 1
+
+
+async def test_an_old_reading_goes_however_long_its_boot_has_been_running(fleet: Store) -> None:
+    assert await left(fleet, an_observation(boot_id="boot-1")) == 0
+
+
+async def test_old_changes_of_a_nodes_state_go(fleet: Store) -> None:
+    moved = {"cluster": "east", "node": "gpu-07", "from_state": "healthy", "to_state": "unknown", "why": ""}
+    changes = [NodeTransitionRow(**moved, at=at) for at in (OLD, NOW)]
+    assert await left(fleet, *changes, table=NodeTransitionRow) == 1
 
 
 async def test_the_newest_row_stays_for_its_number_must_not_come_again(fleet: Store) -> None:

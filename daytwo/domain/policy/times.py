@@ -91,9 +91,9 @@ class Retention(Frozen):
         default=90,
         ge=31,
         allow_inf_nan=False,
-        description="Observations that no open repair, firing finding or running boot needs. 90 d: three times the 28 "
-        "days in which incidents of a part are counted. At least 31: an agent may send what is 30 days old. Source: "
-        "judgement.",
+        description="Observations that no open repair, firing finding or running boot needs, and changes of nodes' "
+        "states. 90 d: three times the 28 days in which incidents of a part are counted. At least 31: an agent may "
+        "send what is 30 days old. Source: judgement.",
     )
     requests_days: float = Field(
         default=30,
