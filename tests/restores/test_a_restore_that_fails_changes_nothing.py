@@ -180,6 +180,14 @@ def test_a_full_disk_is_told_and_nothing_is_changed(
     assert (type(error), "full" in str(error) and f"{small}" in str(error)) == (Failed, True), str(error)
 
 
+@ROOT_ONLY
+def test_a_backup_for_which_there_is_no_room_leaves_nothing(used: Store, small: Path) -> None:
+    fill(small, 8)
+    with pytest.raises(Failed, match=r"full|No space left on device"):
+        backups.take(used, small / "backup", actor="cli:alice", now=NOW)
+    assert listed(small) == {"fill"}
+
+
 def fill(folder: Path, leave_kib: int) -> None:
     free = shutil.disk_usage(folder).free
     (folder / "fill").write_bytes(b"\0" * max(0, free - leave_kib * 1024))
