@@ -1,11 +1,13 @@
 """Who runs a loop: a lease in the store. Its epoch goes into every write, so that whoever lost it changes nothing.
 
 Time only decides when another may take a lease over; what is safe follows from the epoch alone, whatever the clocks of
-two machines say.
+two machines say. An end that lies far ahead was written by a clock that is ahead of ours: whoever waits for the lease
+counts by a clock of its own for how long nobody has renewed it (`Sight`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -33,6 +35,21 @@ class Beat:
     at: datetime | None = None
 
 
+@dataclass(slots=True)
+class Sight:
+    """A lease of somebody else as this process has seen it: unchanged since `since`, by its own monotonic clock."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    seen: tuple[int, datetime] | None = None
+    since: float = 0.0
+
+    def is_abandoned(self, epoch: int, expires_at: datetime, seconds: float) -> bool:
+        """True once it has not been renewed for so long as we look at it."""
+        if self.seen != (epoch, expires_at):
+            self.seen, self.since = (epoch, expires_at), self.monotonic()
+        return self.monotonic() - self.since >= seconds
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right to run one loop. `epoch` is higher than that of every holder before."""
@@ -48,14 +65,19 @@ class Lease:
         return lambda session: guarded(session, self)
 
 
-def acquire(store: Store, name: str, holder: str, *, now: datetime, seconds: float) -> Lease | None:
-    """Take the lease for so long, if nobody holds it; `None` while somebody does."""
+def acquire(
+    store: Store, name: str, holder: str, *, now: datetime, seconds: float, sight: Sight | None = None
+) -> Lease | None:
+    """Take the lease for so long, if nobody holds it; `None` while somebody does.
+
+    With a `sight`, which is kept from try to try, it is taken too from a holder that renews it no more.
+    """
 
     def take(session: Session) -> Lease | None:
         row = session.get(LeaseRow, name, with_for_update=True)
         if row is None:
             row = LeaseRow(name=name, holder=holder, epoch=0, expires_at=now)
-        elif row.holder != holder and row.expires_at > now:
+        elif row.holder != holder and row.expires_at > now and not _is_abandoned(row, sight, seconds):
             return None
         elif now - row.expires_at > GAP:
             session.add(_gap(row, now))
@@ -64,6 +86,10 @@ def acquire(store: Store, name: str, holder: str, *, now: datetime, seconds: flo
         return Lease(name, holder, row.epoch)
 
     return store.change(take)
+
+
+def _is_abandoned(row: LeaseRow, sight: Sight | None, seconds: float) -> bool:
+    return sight is not None and sight.is_abandoned(row.epoch, row.expires_at, seconds)
 
 
 def renew(store: Store, lease: Lease, *, now: datetime, seconds: float) -> None:

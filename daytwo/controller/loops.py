@@ -13,13 +13,14 @@ import os
 import random
 import secrets
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 from daytwo.backoff import Backoff
-from daytwo.controller.leases import Lease, LeaseLost, acquire, release, renew
+from daytwo.controller.leases import Lease, LeaseLost, Sight, acquire, release, renew
 from daytwo.domain.errors import DaytwoError
 from daytwo.store.engine import Store
 
@@ -41,11 +42,15 @@ def _utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time, and the waiting for it. `jitter` is a factor that keeps many from doing the same at once."""
+    """Time, and the waiting for it. `jitter` is a factor that keeps many from doing the same at once.
+
+    `monotonic` counts seconds, whatever is done to the clock.
+    """
 
     now: Callable[[], datetime] = _utc_now
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     jitter: Callable[[], float] = field(default=lambda: random.uniform(0.8, 1.2))  # noqa: S311  (guards nothing)
+    monotonic: Callable[[], float] = time.monotonic
 
 
 def holder_name() -> str:
@@ -120,25 +125,26 @@ class Supervisor:
             await self._released(lease)
 
     async def _acquired(self, name: str) -> Lease:
+        sight = Sight(self._clock.monotonic)
         while True:
-            lease = await asyncio.to_thread(self._acquire, name)
+            lease = await asyncio.to_thread(self._acquire, name, sight)
             if lease is not None:
                 return lease
             await self._clock.sleep(self._seconds / 3 * self._clock.jitter())
 
     async def _renew(self, lease: Lease) -> None:
         """Renew until the lease is lost, or the store has not answered for as long as the lease lasts."""
-        renewed = self._clock.now()
+        renewed = self._clock.monotonic()
         while True:
             await self._clock.sleep(self._seconds / 3)
             try:
                 await asyncio.to_thread(renew, self._store, lease, now=self._clock.now(), seconds=self._seconds)
-                renewed = self._clock.now()
+                renewed = self._clock.monotonic()
             except LeaseLost:
                 raise
             except Exception as error:
                 log.warning("lease %s not renewed: %s", lease.name, error)
-                if (self._clock.now() - renewed).total_seconds() > self._seconds:
+                if self._clock.monotonic() - renewed > self._seconds:
                     raise LeaseLost(f"loop {lease.name}: the lease could not be renewed in time") from error
 
     async def _released(self, lease: Lease) -> None:
@@ -147,8 +153,9 @@ class Supervisor:
         except Exception as error:
             log.warning("lease %s not given back: %s", lease.name, error)
 
-    def _acquire(self, name: str) -> Lease | None:
-        return acquire(self._store, name, self._holder, now=self._clock.now(), seconds=self._seconds)
+    def _acquire(self, name: str, sight: Sight) -> Lease | None:
+        now = self._clock.now()
+        return acquire(self._store, name, self._holder, now=now, seconds=self._seconds, sight=sight)
 
 
 def _is_to_end() -> bool:

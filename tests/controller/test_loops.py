@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from daytwo.controller.leases import Lease, LeaseLost, acquire, guarded, release, renew
+from daytwo.controller.leases import Lease, LeaseLost, Sight, acquire, guarded, release, renew
 from daytwo.controller.loops import Clock, Supervisor, every, holder_name
 from daytwo.store.engine import Store
 from daytwo.store.tables import FreezeRow
@@ -275,3 +275,59 @@ def test_a_controller_that_wakes_up_late_changes_nothing(processes: Processes) -
     os.kill(processes.started["a"].pid, signal.SIGCONT)
     time.sleep(0.5)
     assert written(processes.store).count("a") == 1
+
+
+class Monotonic:
+    """A process's own count of seconds, and its wall clock beside it."""
+
+    def __init__(self, ahead: timedelta = timedelta(0)) -> None:
+        self.seconds, self.ahead = 0.0, ahead
+        self.sight = Sight(lambda: self.seconds)
+
+    def take(self, store: Store, holder: str, *, after: float = 0.0) -> Lease | None:
+        self.seconds += after
+        now = NOW + timedelta(seconds=self.seconds) + self.ahead
+        return acquire(store, "reconcile", holder, now=now, seconds=15, sight=self.sight)
+
+
+AHEAD = NOW + timedelta(hours=1)
+
+
+def test_a_lease_written_by_a_clock_that_is_ahead_ends_when_nobody_renews_it(store: Store) -> None:
+    taken(store, "ahead", AHEAD)
+    waits = Monotonic()
+    assert [waits.take(store, "b", after=seconds) is not None for seconds in (0, 5, 5, 4, 1)] == [False] * 4 + [True]
+
+
+def test_a_lease_that_a_clock_ahead_of_ours_renews_is_never_taken(store: Store) -> None:
+    lease, waits = taken(store, "ahead", AHEAD), Monotonic()
+    for seconds in range(5, 120, 5):
+        renew(store, lease, now=AHEAD + timedelta(seconds=seconds), seconds=15)
+        assert waits.take(store, "b", after=5) is None
+
+
+def test_who_took_an_abandoned_lease_shuts_out_the_one_that_wakes_up(store: Store) -> None:
+    paused, waits = taken(store, "ahead", AHEAD), Monotonic()
+    waits.take(store, "b")
+    lease = waits.take(store, "b", after=15)
+    assert lease is not None
+    with pytest.raises(LeaseLost):
+        write(store, paused)
+    write(store, lease)
+
+
+def test_of_two_that_wait_for_an_abandoned_lease_one_gets_it(store: Store) -> None:
+    taken(store, "ahead", AHEAD)
+    first, second = Monotonic(), Monotonic()
+    for each in (first, second):
+        each.take(store, "b")
+    got = [each.take(store, name, after=15) for each, name in ((first, "b"), (second, "c"))]
+    assert [lease is not None for lease in got] == [True, False]
+
+
+async def test_a_controller_follows_one_that_died_with_its_clock_an_hour_ahead(running: Running) -> None:
+    taken(running.store, "ahead", datetime.now(UTC) + timedelta(hours=1))
+    task = asyncio.create_task(running.supervisor("b").run(running.stop))
+    await running.until("b")
+    running.stop.set()
+    await task
