@@ -55,6 +55,11 @@ class NotedScheduler(NotedTarget):
         async with self._outages.watching(self._part):
             return await self._scheduler.started_at()
 
+    async def late_after_seconds(self) -> float:
+        """As the scheduler does."""
+        async with self._outages.watching(self._part):
+            return await self._scheduler.late_after_seconds()
+
     async def recorded(self, node: str, since: datetime) -> tuple[Recorded, ...]:
         """As the scheduler does. Accounts that are away are no outage: nothing waits for them."""
         return await self._scheduler.recorded(node, since)

@@ -54,6 +54,7 @@ class Watch:
         self._failing_since: datetime | None = None
         self._said = ""
         self._started: tuple[datetime, ...] = ()
+        self._hears_all_at = clock.now()
 
     async def step(self) -> tuple[str, ...]:
         """Look once; return the nodes of which anything changed. Raises `LeaseLost`.
@@ -67,6 +68,8 @@ class Watch:
             async with asyncio.timeout(READ_SECONDS):
                 facts = await self._scheduler.facts()
                 started = await self._scheduler.started_at()
+                if started not in self._started[:1]:
+                    self._hears_all_at = await self._when_it_hears_all(started)
         # Whatever goes wrong while reading, the answer is unknown: a crash here would hide for how long.
         except Exception as error:
             return await self._on_error(error, asked)
@@ -82,20 +85,31 @@ class Watch:
             return None
         return any(each != started for each in before)
 
+    async def _when_it_hears_all(self, started: datetime) -> datetime:
+        """Until when a scheduler that has just been started cannot know which nodes are silent.
+
+        Its own clock is believed only for a start that was not seen from here.
+        """
+        now = self._clock.now()
+        since = now if self._started else min(started, now)
+        return since + timedelta(seconds=await self._scheduler.late_after_seconds())
+
     async def _on_facts(self, facts: Sequence[NodeFacts], restarted: bool | None) -> tuple[str, ...]:
         if self._failing_since is not None:
             log.info("%s: the scheduler answers again", self._cluster)
         self._failing_since, self._said = None, ""
         self._backoff.reset()
+        now = self._clock.now()
         await self._outages.good(scheduler_of(self._cluster))
         return await asyncio.to_thread(
             observe_facts,
             self._store,
             self._cluster,
             facts,
-            now=self._clock.now(),
+            now=now,
             guard=self._guard,
             restarted=restarted,
+            hears_all=now >= self._hears_all_at,
         )
 
     async def _on_error(self, error: Exception, asked: datetime) -> tuple[str, ...]:

@@ -236,6 +236,9 @@ class Scheduler(Target, Protocol):
     async def started_at(self) -> datetime:
         """When its controller was started last. One that was started without its state has lost our marks."""
 
+    async def late_after_seconds(self) -> float:
+        """For how long after its start its controller cannot know which nodes are silent: it calls none late before."""
+
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes, each with all of its nodes."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlmodel import Session, col, select
 
-from daytwo.domain.others_hands import remembering
+from daytwo.domain.others_hands import is_switched_off, remembering
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus
 from daytwo.faults.catalogue import DRAINED_BY_PERSON
@@ -24,6 +24,7 @@ DOWN: Final = "slurm-down"
 FROM_FACTS: Final = (DRAINED, DRAINED_BY_PERSON, DOWN)
 SOURCE: Final = "scheduler"
 
+Muted = frozenset[str]
 Wanted = Mapping[str, dict[str, Any]]
 News = tuple[str, FindingStatus, dict[str, Any]]
 
@@ -36,17 +37,20 @@ def observe_facts(
     now: datetime,
     guard: Guard | None = None,
     restarted: bool | None = None,
+    hears_all: bool = True,
 ) -> tuple[str, ...]:
     """Keep a whole answer of the cluster's scheduler, and return the names of the nodes of which anything changed.
 
     A declared node that the answer leaves out has unknown facts from now on. Nodes that are not declared are ignored.
     An answer in which nothing changed takes no lock and writes nothing. `restarted` says whether the scheduler's
-    controller was started again since the answer before; `None` is not known.
+    controller was started again since the answer before; `None` is not known. `hears_all` is False while that start is
+    so young that it cannot know which nodes are silent: no node is found down then (operations.md, rule 20).
     """
+    muted = frozenset() if hears_all else frozenset({DOWN})
     by_name = {each.node: each for each in facts}
     with store.read() as session:
         by_name = _remembering(session, cluster, by_name)
-        changed = _changed(session, cluster, by_name)
+        changed = _changed(session, cluster, by_name, muted)
     if not changed:
         return ()
     with store.write() as session:
@@ -55,7 +59,8 @@ def observe_facts(
         rows = lock_nodes(session, cluster, changed)
         findings = _findings(session, cluster)
         seen = {name: (row, by_name.get(name), findings.get(name, {})) for name, row in sorted(rows.items())}
-        return tuple(name for name, each in seen.items() if _one(session, *each, now=now, restarted=restarted))
+        told = {name: _one(session, *each, now=now, restarted=restarted, muted=muted) for name, each in seen.items()}
+        return tuple(name for name, anything in told.items() if anything)
 
 
 def _one(
@@ -66,11 +71,12 @@ def _one(
     *,
     now: datetime,
     restarted: bool | None,
+    muted: Muted,
 ) -> bool:
     """Keep the facts of one node, and make its findings follow them. True if anything changed."""
     hands = of_hands(session, row, facts, restarted=restarted) if facts else []
     kept = _keep(row, facts, now)
-    return _follow(session, row.cluster, facts, findings, hands=hands, now=now) or kept
+    return _follow(session, row.cluster, facts, findings, hands=hands, now=now, muted=muted) or kept
 
 
 def _over(session: Session, cluster: str, facts: NodeFacts, findings: Mapping[str, FindingRow]) -> list[News]:
@@ -110,13 +116,13 @@ def _findings(session: Session, cluster: str) -> dict[str, dict[str, FindingRow]
     return found
 
 
-def _changed(session: Session, cluster: str, by_name: Mapping[str, NodeFacts]) -> set[str]:
+def _changed(session: Session, cluster: str, by_name: Mapping[str, NodeFacts], muted: Muted) -> set[str]:
     findings = _findings(session, cluster)
     return {
         row.name
         for row in _nodes(session, cluster)
         if _told(row.facts) != _told(_stored(by_name.get(row.name)))
-        or (row.name in by_name and _news(by_name[row.name], findings.get(row.name, {})))
+        or (row.name in by_name and _news(by_name[row.name], findings.get(row.name, {}), muted))
         or (row.name in by_name and _over(session, cluster, by_name[row.name], findings.get(row.name, {})))
     }
 
@@ -158,16 +164,24 @@ def _is_down(facts: NodeFacts) -> bool:
     return "DOWN" in facts.states and not facts.rebooting and not ours
 
 
-def _news(facts: NodeFacts, findings: Mapping[str, FindingRow]) -> list[News]:
-    """What has to be observed so that the findings agree with the facts."""
+def _is_lost_sight_of(facts: NodeFacts) -> bool:
+    """Silent, and not called down (yet), as all are after a start of slurmctld: that is no return."""
+    ours = facts.ownership in (Ownership.OURS, Ownership.HALF_DONE)
+    expected = facts.rebooting or ours or is_switched_off(facts)
+    return not facts.responding and "DOWN" not in facts.states and not expected
+
+
+def _news(facts: NodeFacts, findings: Mapping[str, FindingRow], muted: Muted) -> list[News]:
+    """What has to be observed so that the findings agree with the facts. Of `muted` faults none begins to fire."""
     wanted = _wanted(facts)
     fires = [
         (fault, FindingStatus.FIRING, detail)
         for fault, detail in wanted.items()
-        if _is_news(detail, facts, findings.get(fault))
+        if fault not in muted and _is_news(detail, facts, findings.get(fault))
     ]
     firing = [fault for fault in FROM_FACTS if fault in findings and findings[fault].status == FindingStatus.FIRING]
-    gone = [fault for fault in firing if fault not in wanted]
+    kept = {DOWN} if _is_lost_sight_of(facts) else set()
+    gone = [fault for fault in firing if fault not in wanted and fault not in kept]
     return fires + [(fault, FindingStatus.CLEARED, {}) for fault in gone]
 
 
@@ -192,11 +206,12 @@ def _follow(
     *,
     hands: Sequence[Observation],
     now: datetime,
+    muted: Muted,
 ) -> bool:
     """Make the findings of one node follow its facts. Unknown facts change no finding."""
     if facts is None:
         return False
-    news = [*_news(facts, findings), *_over(session, cluster, facts, findings)]
+    news = [*_news(facts, findings, muted), *_over(session, cluster, facts, findings)]
     seen = [*(_observation(cluster, facts, *each) for each in news), *hands]
     return any(effect is not Effect.RECORDED for effect in observe_in(session, seen, now=now))
 

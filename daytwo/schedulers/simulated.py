@@ -60,6 +60,10 @@ class SimulatedScheduler:
         except (KeyError, TypeError, ValueError) as error:
             raise UnknownAnswer(f"{self._cluster}: a controller that cannot be read: {found!s:.200}") from error
 
+    async def late_after_seconds(self) -> float:
+        """None: the lab's controller knows at once which nodes are there."""
+        return 0.0
+
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes. Raises `NotFound` for a node that the lab does not have."""
         jobs, _ = await asyncio.gather(self._jobs(), asyncio.gather(*(self._must_have(node) for node in nodes)))

@@ -75,6 +75,14 @@ class SlurmScheduler:
                 f"BOOT_TIME: found {shown[:60]!r}, allowed: a time such as 2026-11-30T14:21:00"
             ) from None
 
+    async def late_after_seconds(self) -> float:
+        """SlurmdTimeout, which counts anew from slurmctld's start; 0 where Slurm calls no node late."""
+        shown = (await self._cli.config()).get("SlurmdTimeout", "")
+        seconds = shown.partition(" ")[0]
+        if not seconds.isdecimal():
+            raise UnknownAnswer(f"SlurmdTimeout: found {shown[:60]!r}, allowed: a time such as 300 sec")
+        return float(seconds)
+
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes. Raises `UnknownAnswer` if a node is busy with a job that Slurm does not show."""
         holding = [job for job in await self._jobs() if job.state in acts.HOLDS_NODES]

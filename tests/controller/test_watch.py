@@ -31,6 +31,7 @@ class Watched:
         group = NodeGroup(nodes=("gpu-01", "gpu-02"))
         declare(store, ClusterDefinition(name="east", kind=ClusterKind.SLURM, groups=(group,)), now=START)
         self.store, self.now = store, START
+        self.started, self.late_after = START, 0.0
         self.says: Callable[[], tuple[NodeFacts, ...]] = self.idle
         lease = acquire(store, "watch:east", "me", now=START, seconds=15)
         assert lease is not None
@@ -42,7 +43,10 @@ class Watched:
         return self.says()
 
     async def started_at(self) -> datetime:
-        return START
+        return self.started
+
+    async def late_after_seconds(self) -> float:
+        return self.late_after
 
     def idle(self) -> tuple[NodeFacts, ...]:
         return tuple(NodeFacts(node=name, states=("IDLE",), at=self.now) for name in ("gpu-01", "gpu-02"))
@@ -123,3 +127,62 @@ async def test_a_watch_that_lost_its_lease_writes_nothing(watched: Watched) -> N
     with watched.store.read() as session:
         assert session.exec(select(FindingRow)).all() == []
     assert watched.known() == []
+
+
+def down(watched: Watched, *states: str) -> None:
+    """Have Slurm say of a node that it is silent, in these words."""
+    watched.says = lambda: (
+        NodeFacts(node="gpu-01", states=states, responding=False, at=watched.now),
+        NodeFacts(node="gpu-02", states=("IDLE",), at=watched.now),
+    )
+
+
+def found(watched: Watched) -> list[tuple[str, str]]:
+    with watched.store.read() as session:
+        return [(row.fault, row.status) for row in session.exec(select(FindingRow))]
+
+
+@pytest.mark.parametrize(("seconds", "faults"), [(299, []), (301, [("slurm-down", "firing")])])
+async def test_a_node_is_not_found_down_before_slurmctld_can_know_and_is_found_then(
+    watched: Watched, seconds: float, faults: list[tuple[str, str]]
+) -> None:
+    await watched.step()
+    watched.started, watched.late_after = watched.now, 300
+    down(watched, "DOWN", "NOT_RESPONDING")
+    await watched.step()
+    await watched.step(seconds - 5)
+    await watched.step(5)
+    assert found(watched) == faults
+
+
+async def test_a_node_that_was_down_stays_down_until_a_slurmctld_that_was_restarted_hears_it(watched: Watched) -> None:
+    down(watched, "DOWN", "NOT_RESPONDING")
+    await watched.step()
+    watched.started, watched.late_after = watched.now, 300
+    down(watched, "UNKNOWN")
+    for _ in range(20):
+        await watched.step(30)
+    assert found(watched) == [("slurm-down", "firing")]
+    watched.says = watched.idle
+    await watched.step()
+    assert found(watched) == [("slurm-down", "cleared")]
+
+
+@pytest.mark.parametrize(("ahead", "faults"), [(-7200, [("slurm-down", "firing")]), (7200, [("slurm-down", "firing")])])
+async def test_a_slurmctld_whose_clock_is_wrong_mutes_no_longer(
+    watched: Watched, ahead: float, faults: list[tuple[str, str]]
+) -> None:
+    watched.started, watched.late_after = START + timedelta(seconds=ahead), 300
+    down(watched, "DOWN", "NOT_RESPONDING")
+    await watched.step()
+    await watched.step(300)
+    assert found(watched) == faults
+
+
+async def test_a_restart_that_was_seen_from_here_is_timed_by_our_clock(watched: Watched) -> None:
+    await watched.step()
+    watched.started, watched.late_after = START - timedelta(hours=2), 300
+    down(watched, "DOWN", "NOT_RESPONDING")
+    await watched.step(5)
+    await watched.step(200)
+    assert found(watched) == []
