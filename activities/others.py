@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 
 from activities.world import World
 from daytwo.adapters import Cluster
+from daytwo.domain.boots import moved, spoke_after
 from daytwo.domain.errors import Foreign, NotYet, TryAgain
 from daytwo.domain.exchange import RepairRef, StepInput
 from daytwo.domain.others_hands import before_our_act, is_taken, others_work
@@ -29,8 +30,6 @@ WAITS: Final = "waits for others: "
 """How a text begins that says what a repair waits for, and for whom."""
 GO_ON: Final = (DecisionKind.APPROVE, DecisionKind.RELEASE, DecisionKind.RETRY, DecisionKind.RETURN_AFTER_TESTS)
 """Decisions by which somebody who knows the node wants the repair to go on."""
-BOOT_SLACK_SECONDS: Final = 2.0
-"""Slurm's boot time moves by a second while slurmd starts."""
 
 
 async def mark_after_others(world: World, cluster: Cluster, ref: RepairRef) -> None:
@@ -52,7 +51,9 @@ async def act_after_others(world: World, cluster: Cluster, arg: StepInput) -> st
     facts = await cluster.scheduler.node(arg.ref.node)
     await step_aside(world, cluster, arg.ref, facts)
     booted = facts.boot_time is not None and facts.boot_time > arg.since
-    return f"booted by another hand at {facts.boot_time}" if booted else ""
+    if not booted or await _runs_on(world, cluster, arg, facts):
+        return ""
+    return f"booted by another hand at {facts.boot_time}"
 
 
 async def step_aside(world: World, cluster: Cluster, ref: RepairRef, facts: NodeFacts) -> None:
@@ -122,9 +123,17 @@ async def wait_for(world: World, ref: RepairRef, whom: str) -> None:
         await world.say_waiting(ref, "")
 
 
-def booted_since(arg: StepInput, facts: NodeFacts) -> bool:
+async def booted_since(world: World, cluster: Cluster, arg: StepInput, facts: NodeFacts) -> bool:
     """True if the node has booted since what is to be done was proposed."""
     before = arg.proposal.boot_time if arg.proposal else None
-    if before is None or facts.boot_time is None:
+    return moved(before, facts.boot_time) and not await _runs_on(world, cluster, arg, facts)
+
+
+async def _runs_on(world: World, cluster: Cluster, arg: StepInput, facts: NodeFacts) -> bool:
+    """True if the agent speaks on from the boot of the proposal, after the boot that the scheduler tells of."""
+    before = arg.proposal.boot_id if arg.proposal else None
+    if before is None or cluster.definition.slurm.one_machine:
         return False
-    return (facts.boot_time - before).total_seconds() > BOOT_SLACK_SECONDS
+    node = await world.read(lambda session: session.get_one(NodeRow, (arg.ref.cluster, arg.ref.node)))
+    skew = node.clock_skew_seconds
+    return node.boot_id == before and spoke_after(facts.boot_time, heard_at=node.last_heard_at, clock_skew_seconds=skew)

@@ -115,7 +115,7 @@ class SchedulerActivities:
 
     async def _drain(self, cluster: Cluster, arg: StepInput) -> StepDone:
         facts = await cluster.scheduler.node(arg.ref.node)
-        if not arg.disturbed and others.booted_since(arg, facts):
+        if not arg.disturbed and await others.booted_since(self.world, cluster, arg, facts):
             return StepDone(text="somebody else has booted the node", booted_by_another=True)
         await others.step_aside(self.world, cluster, arg.ref, facts)
         jobs = await cluster.scheduler.workloads([arg.ref.node])

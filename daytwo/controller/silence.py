@@ -151,7 +151,10 @@ def _without_switched_off(
     query = select(NodeRow.name, NodeRow.facts).where(NodeRow.cluster == cluster, col(NodeRow.name).in_(old))
     known = {name: NodeFacts.model_validate(facts) for name, facts in session.exec(query) if facts}
     off = {name for name, facts in known.items() if is_switched_off(facts)}
-    booted = {name: max(heard[name], facts.boot_time) for name, facts in known.items() if facts.boot_time}
+    # No boot is later than the answer that tells of it, whatever the node's clock says.
+    booted = {
+        name: max(heard[name], min(facts.boot_time, facts.at)) for name, facts in known.items() if facts.boot_time
+    }
     return {name: at for name, at in (heard | booted).items() if name not in off}, off
 
 

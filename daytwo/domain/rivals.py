@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from daytwo.domain.boots import moved
 from daytwo.domain.policy import Rivals
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.vocabulary import Lasting
@@ -16,8 +17,7 @@ from daytwo.domain.vocabulary import Lasting
 FOREIGN_ACT: Final = "foreign-act"
 MARKS_LOST: Final = "marks-lost"
 RIVAL: Final = "rival-healer"
-SAME_BOOT: Final = timedelta(seconds=2)
-"""Slurm's boot time of one boot moves by a second."""
+BOOTED: Final = "booted it"
 
 
 class ForeignAct(Lasting):
@@ -70,9 +70,9 @@ def _lost_its_drain_by_booting(before: NodeFacts, after: NodeFacts) -> bool:
 
 
 def _of_boots(before: NodeFacts, after: NodeFacts) -> ForeignAct | None:
-    if before.boot_time is None or after.boot_time is None or after.boot_time - before.boot_time <= SAME_BOOT:
+    if after.boot_time is None or not moved(before.boot_time, after.boot_time):
         return None
-    return ForeignAct(what="booted it", reason=before.reason if before.rebooting else "", at=after.boot_time)
+    return ForeignAct(what=BOOTED, reason=before.reason if before.rebooting else "", at=after.boot_time)
 
 
 def rival(acts: Sequence[ForeignAct], limits: Rivals, now: datetime) -> str:

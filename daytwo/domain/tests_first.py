@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
+from daytwo.domain.boots import SAME_BOOT, is_later
 from daytwo.domain.cases import Case
 from daytwo.domain.policy import Timing
 from daytwo.domain.situation import Situation
@@ -18,7 +19,6 @@ DRIVER_CHANGED: Final = "driver-changed"
 BOOT_CLEARS: Final = frozenset({Clears.RESET, Clears.BOOT_AND_TESTS})
 """What a boot may have ended. A reading ends by itself, and no boot swaps a part."""
 OF_DRIVER: Final = frozenset({FaultClass.BOARD, FaultClass.SOFTWARE})
-SAME_BOOT: Final = timedelta(seconds=2)
 
 
 def why_tests_first(situation: Situation, case: Case, timing: Timing) -> str:
@@ -38,14 +38,13 @@ def has_booted_since(situation: Situation, finding: Finding) -> bool:
     """True if the node runs another boot than the one in which the finding was seen last."""
     if finding.boot_id and situation.boot_id:
         return finding.boot_id != situation.boot_id
-    booted = situation.facts.boot_time if situation.facts else None
-    return booted is not None and booted > finding.last_seen + SAME_BOOT
+    return has_booted_after(situation, finding.last_seen + SAME_BOOT)
 
 
 def has_booted_after(situation: Situation, then: datetime) -> bool:
     """True if the scheduler saw the node boot after that."""
     booted = situation.facts.boot_time if situation.facts else None
-    return booted is not None and booted > then
+    return is_later(booted, then, clock_skew_seconds=situation.clock_skew_seconds)
 
 
 def driver_change(situation: Situation) -> Finding | None:

@@ -7,9 +7,10 @@ ReturnToService=2). No reason is given, so that the drain's own stays.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
+from daytwo.domain.boots import moved
 from daytwo.domain.definition import SlurmAccess
 from daytwo.domain.errors import NotYet, Refused, UnknownAnswer
 from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NodeFacts, NotOurs, Outcome, Preparation
@@ -19,8 +20,6 @@ from daytwo.schedulers.slurm_cli import SlurmCli
 
 SETTLE_SECONDS: Final = 15.0
 """As for the scheduler: how long slurmctld may still be serving a request whose client died."""
-SAME_BOOT: Final = timedelta(seconds=2)
-"""slurmd computes its boot time from the uptime, in whole seconds: one boot is reported a second apart."""
 
 
 class SlurmHardware:
@@ -59,8 +58,7 @@ class SlurmHardware:
 
 def booted_since(act: Act, facts: NodeFacts) -> bool:
     """Say whether Slurm has seen a boot after the act's baseline."""
-    before = datetime.fromisoformat(act.baseline["boot_time"])
-    return facts.boot_time is not None and facts.boot_time - before > SAME_BOOT
+    return moved(datetime.fromisoformat(act.baseline["boot_time"]), facts.boot_time)
 
 
 def why_not(act: Act, facts: NodeFacts) -> NotOurs | None:

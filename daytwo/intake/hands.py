@@ -12,8 +12,10 @@ from typing import Final
 from sqlalchemy import and_, func, or_
 from sqlmodel import Session, col, select
 
+from daytwo.domain.boots import spoke_after
 from daytwo.domain.policy import Policy, Rivals
 from daytwo.domain.rivals import (
+    BOOTED,
     FOREIGN_ACT,
     MARKS_LOST,
     RIVAL,
@@ -61,9 +63,22 @@ def _acts(
     session: Session, row: NodeRow, before: NodeFacts, after: NodeFacts, repair_id: str, *, restarted: bool | None
 ) -> list[Observation]:
     acts = [act for act in acts_between(before, after, repair_id) if not _is_ours(session, row, before, act)]
-    told = [act for act in acts if restarted is False or act.what == "booted it"]
+    if _runs_on(session, row, after, repair_id):
+        acts = [act for act in acts if act.what != BOOTED]
+    told = [act for act in acts if restarted is False or act.what == BOOTED]
     seen = [_observation(row, FOREIGN_ACT, act) for act in told]
     return seen + _rival(session, row, told, after.at)
+
+
+def _runs_on(session: Session, row: NodeRow, after: NodeFacts, repair_id: str) -> bool:
+    """True if the agent speaks on from the boot that was proposed about: a boot time that moves is a clock's."""
+    repair, cluster = session.get_one(RepairRow, repair_id), session.get(ClusterRow, row.cluster)
+    before = (repair.proposal or {}).get("boot_id")
+    one_machine = cluster is not None and (cluster.definition.get("slurm") or {}).get("one_machine")
+    if before is None or before != row.boot_id or one_machine:
+        return False
+    skew = row.clock_skew_seconds
+    return spoke_after(after.boot_time, heard_at=row.last_heard_at, clock_skew_seconds=skew)
 
 
 def ended(facts: NodeFacts, findings: Mapping[str, FindingRow], limits: Rivals) -> list[str]:
@@ -102,7 +117,7 @@ def _is_ours(session: Session, row: NodeRow, before: NodeFacts, act: ForeignAct)
 
     Whoever sent it may have died before it could write that down: then it was sent before its deadline, or not at all.
     """
-    booted = act.what == "booted it"
+    booted = act.what == BOOTED
     since = ((before.boot_time or before.at) if booted else before.at) - CLOCKS
     sent = or_(col(IntentRow.sent_at) > since, and_(col(IntentRow.sent_at).is_(None), col(IntentRow.deadline) > since))
     mine = (IntentRow.cluster == row.cluster, IntentRow.node == row.name, sent)

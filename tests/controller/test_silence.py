@@ -193,3 +193,10 @@ async def test_a_node_that_was_switched_on_has_until_its_limit_to_be_heard(livin
     assert living.firing() == []
     await living.live(60, without=("n3",))
     assert living.firing() == [("n3", "node")]
+
+
+async def test_a_boot_time_in_the_future_hides_no_silence(living: Fleet) -> None:
+    await living.live(60)
+    says(living, "n3", "IDLE", boot_time=NOW + timedelta(hours=1), at=NOW)
+    await living.live(300, without=("n3",))
+    assert living.firing() == [("n3", "node")]

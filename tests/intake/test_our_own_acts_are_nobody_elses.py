@@ -9,7 +9,7 @@ import pytest
 
 from daytwo.domain.seams import Ownership
 from daytwo.intake import observe_facts
-from daytwo.store.tables import IntentRow
+from daytwo.store.tables import IntentRow, NodeRow
 from tests.intake.conftest import NOW
 from tests.rows import a_repair, keep
 
@@ -53,3 +53,22 @@ def test_another_act_of_ours_does_not_cover_it(intake: Any, after: dict[str, Any
 @pytest.mark.parametrize("written", [{"sent_at": NOW - timedelta(hours=1)}, {"deadline": NOW - timedelta(hours=1)}, {}])
 def test_an_act_of_ours_long_before_does_not_cover_it(intake: Any, written: dict[str, Any]) -> None:
     assert foreign(intake, BOOTED, an_intent("power-cycle", **written))
+
+
+CLOCKS = [
+    ("boot-1", LATER + timedelta(seconds=1), 0.0, False),
+    ("boot-1", LATER - timedelta(seconds=1), 0.0, True),
+    ("boot-2", LATER + timedelta(seconds=1), 0.0, True),
+    (None, LATER + timedelta(seconds=1), 0.0, True),
+    ("boot-1", NOW + timedelta(seconds=1), 3600.0, False),
+]
+
+
+@pytest.mark.parametrize(("boot_id", "heard_at", "skew", "is_a_boot"), CLOCKS)
+def test_a_boot_time_that_moves_while_the_agent_speaks_on_is_a_clock_that_was_set(
+    intake: Any, boot_id: str | None, heard_at: Any, skew: float, is_a_boot: bool
+) -> None:
+    with intake.store.write() as session:
+        row = session.get_one(NodeRow, ("east", "gpu-01"))
+        row.boot_id, row.last_heard_at, row.clock_skew_seconds = boot_id, heard_at, skew
+    assert foreign(intake, BOOTED) is is_a_boot
