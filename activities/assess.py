@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from sqlmodel import Session, select
@@ -16,6 +16,7 @@ from activities.world import World
 from daytwo import repairs
 from daytwo.adapters import Cluster
 from daytwo.domain.asked import ASKED, Asked, chosen
+from daytwo.domain.boots import moved, spoke_after
 from daytwo.domain.cases import cases_of, clears_by_reading
 from daytwo.domain.errors import TryAgain
 from daytwo.domain.exchange import AssessInput, Assessment
@@ -30,8 +31,6 @@ from daytwo.faults.catalogue import catalogue
 from daytwo.store.situations import load_situation, node_row
 from daytwo.store.tables import FindingRow, RepairRow
 
-BOOT_SLACK: Final = timedelta(seconds=2)
-"""Slurm's boot time moves by a second while slurmd starts (slurm-lab.md, trap 10)."""
 RETRY_SECONDS: Final = 5.0
 
 
@@ -39,11 +38,12 @@ Answer = tuple[NodeFacts | None, tuple[Workload, ...] | None]
 
 
 class Seen(NamedTuple):
-    """One look at a node: what is known, what triage says of it, and how far it has looked."""
+    """One look at a node: what is known, what triage says of it, how far it has looked, and if others booted it."""
 
     situation: Situation
     verdict: Verdict
     last_observation: int
+    booted: bool
 
 
 class AssessActivities:
@@ -69,7 +69,7 @@ class AssessActivities:
             await self.world.write(lambda s: repairs.refresh(s, shown))
         about = {
             "marks": await self._marks(arg, facts),
-            "booted": _booted(arg, seen.situation),
+            "booted": seen.booted,
             "idle": _idle(facts, workloads),
         }
         if facts is None and arg.proposal is not None:
@@ -125,7 +125,8 @@ def _look(session: Session, arg: AssessInput, cluster: Cluster, answer: Answer, 
     mine = (FindingRow.cluster == node.cluster, FindingRow.node == node.name)
     last = max(session.exec(select(FindingRow.last_observation).where(*mine)).all(), default=0)
     verdict = triage(situation, cluster.definition.policy, catalogue(), now)
-    return Seen(situation, chosen(verdict, _asked(session, arg), disturbed=arg.disturbed), last)
+    booted = _booted(arg, situation, one_machine=cluster.definition.slurm.one_machine)
+    return Seen(situation, chosen(verdict, _asked(session, arg), disturbed=arg.disturbed), last, booted)
 
 
 def _asked(session: Session, arg: AssessInput) -> Asked | None:
@@ -204,11 +205,15 @@ def _proposal(arg: AssessInput, seen: Seen, verdict: Propose, now: datetime) -> 
         now=now,
         rules_fired=verdict.rules,
     )
-    if arg.proposal is None or arg.disturbed:
+    if arg.proposal is None:
+        return built
+    # What the node was is what it was before its fault: by now it may be less, or another machine.
+    built = built.model_copy(update={"before": arg.proposal.before or built.before})
+    if arg.disturbed:
         return built
     # The first boot that was seen stays the measure: a boot by another hand must not be forgotten by a revision.
     built = built.model_copy(update={"boot_id": arg.proposal.boot_id, "boot_time": arg.proposal.boot_time})
-    return _only_tests(built) if _booted(arg, seen.situation) else built
+    return _only_tests(built) if seen.booted else built
 
 
 def _is_contained(situation: Situation) -> bool:
@@ -221,13 +226,21 @@ def _only_tests(proposal: Proposal) -> Proposal:
     return proposal.model_copy(update={"action": Action.VERIFY, "reason": reason, "lost": ()})
 
 
-def _booted(arg: AssessInput, situation: Situation) -> bool:
+def _booted(arg: AssessInput, situation: Situation, *, one_machine: bool) -> bool:
+    """A boot time that moved is no boot while the agent speaks on from the boot of before: its clock was set.
+
+    `one_machine`: the nodes of a lab share one kernel, whose boot id tells nothing of theirs.
+    """
     before, facts = arg.proposal, situation.facts
     if before is None or arg.disturbed:
         return False
     if before.boot_id and situation.boot_id and before.boot_id != situation.boot_id:
         return True
-    return bool(before.boot_time and facts and facts.boot_time and facts.boot_time > before.boot_time + BOOT_SLACK)
+    if facts is None or not moved(before.boot_time, facts.boot_time):
+        return False
+    heard_at, skew = situation.last_heard_at, situation.clock_skew_seconds
+    same_boot = before.boot_id is not None and before.boot_id == situation.boot_id and not one_machine
+    return not (same_boot and spoke_after(facts.boot_time, heard_at=heard_at, clock_skew_seconds=skew))
 
 
 def _growth(old: Proposal, new: Proposal) -> str:

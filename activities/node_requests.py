@@ -19,15 +19,22 @@ from daytwo.adapters import Cluster
 from daytwo.domain.errors import NotYet, TryAgain
 from daytwo.domain.exchange import StepInput, Verified
 from daytwo.domain.ids import new_id
+from daytwo.domain.machines import Before, Identity, identity_from, known_gpus
 from daytwo.domain.proposal import BOOTS
 from daytwo.domain.seams import NodeFacts
-from daytwo.domain.verification import Evidence, Verification, judge, plan
+from daytwo.domain.verification import ACCEPTABLE, Evidence, Verification, judge, plan
+from daytwo.domain.vocabulary import DecisionKind, DecisionStatus
 from daytwo.store.situations import node_row
-from daytwo.store.tables import CheckResultRow, CheckRunRow, NodeRequestRow, NodeRow, ObservationRow
+from daytwo.store.tables import (
+    CheckResultRow,
+    CheckRunRow,
+    DecisionRow,
+    NodeRequestRow,
+    NodeRow,
+    ObservationRow,
+)
 
 POLL_SECONDS: Final = 1.0
-
-Answers = dict[str, dict[str, Any] | None]
 
 
 class VerifyActivities:
@@ -48,8 +55,8 @@ class VerifyActivities:
             limit = cluster.definition.policy.verify.timeout_seconds
             raise await self._patience.after(error, arg, "our marks are not written again", limit) from None
         self._wait_for_quiet(cluster, arg)
-        answers = await self._ask(cluster, arg)
-        judged = await self._judge(cluster, arg, answers)
+        rows = await self._ask(cluster, arg)
+        judged = await self._judge(cluster, arg, rows)
         if judged.wait_seconds and not await self._is_late(cluster, arg):
             await asyncio.to_thread(self._forget, arg)
             raise NotYet(f"{arg.ref.node}: {judged.summary}", judged.wait_seconds)
@@ -65,8 +72,8 @@ class VerifyActivities:
     async def _is_late(self, cluster: Cluster, arg: StepInput) -> bool:
         return await self._patience.is_late(arg, cluster.definition.policy.verify.timeout_seconds)
 
-    async def _ask(self, cluster: Cluster, arg: StepInput) -> Answers:
-        """The answers of the agent to what this round needs; `None` for one that did not come."""
+    async def _ask(self, cluster: Cluster, arg: StepInput) -> list[NodeRequestRow]:
+        """What this round needs to know of the agent, answered or not in time."""
         wanted = plan(_tests(arg))
         kinds = [
             kind for kind, asked in (("probe-gpus", wanted.needs_gpus), ("probe-kernel", wanted.needs_kernel)) if asked
@@ -77,7 +84,7 @@ class VerifyActivities:
             raise NotYet(f"{arg.ref.node}: waiting for its agent", POLL_SECONDS)
         if any(row.state != mailbox.DONE for row in rows):
             await self._excuse_the_gateway(cluster, arg, since=min(row.created_at for row in rows))
-        return {row.kind: row.result if row.state == mailbox.DONE else None for row in rows}
+        return rows
 
     async def _excuse_the_gateway(self, cluster: Cluster, arg: StepInput, *, since: datetime) -> None:
         """Raise `NotYet`, to ask again, where no agent at all has been heard since this one was asked."""
@@ -121,10 +128,12 @@ class VerifyActivities:
                     row.error = f"{OVERTAKEN}; {row.error}" if row.error else OVERTAKEN
                 session.add(row)
 
-    async def _judge(self, cluster: Cluster, arg: StepInput, answers: Answers) -> Verification:
+    async def _judge(self, cluster: Cluster, arg: StepInput, rows: list[NodeRequestRow]) -> Verification:
         facts = await self._facts(cluster, arg)
         node = await self.world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
-        return judge(self._evidence(cluster, arg, answers, facts, node), cluster.definition.policy)
+        accepted = await self.world.read(lambda s: _accepted(s, arg.ref.repair_id))
+        evidence = self._evidence(cluster, arg, rows, facts, node).model_copy(update={"accepted": accepted})
+        return judge(evidence, cluster.definition.policy)
 
     async def _facts(self, cluster: Cluster, arg: StepInput) -> NodeFacts | None:
         """What the scheduler knows of the node; `None`, which fails its test, only when the time for tests is over."""
@@ -138,16 +147,18 @@ class VerifyActivities:
             raise
 
     def _evidence(
-        self, cluster: Cluster, arg: StepInput, answers: Answers, facts: NodeFacts | None, node: NodeRow
+        self, cluster: Cluster, arg: StepInput, rows: list[NodeRequestRow], facts: NodeFacts | None, node: NodeRow
     ) -> Evidence:
-        proposal = arg.proposal
+        proposal, done = arg.proposal, [row for row in rows if row.state == mailbox.DONE]
+        answers: dict[str, dict[str, Any]] = {row.kind: row.result for row in done}
+        before = (proposal.before if proposal else None) or Before()
         return Evidence(
             wanted=_tests(arg),
             gpus=answers.get("probe-gpus"),
             kernel=answers.get("probe-kernel"),
             facts=facts,
-            expected_gpus=node.expected_gpus,
-            known_uuids=tuple(gpu["uuid"] for gpu in node.inventory.get("gpus", ())),
+            expected_gpus=before.expected_gpus if node.expected_gpus is None else node.expected_gpus,
+            known_uuids=before.gpus or known_gpus(node.inventory),
             boot_id_before=proposal.boot_id if proposal else None,
             boot_id_now=node.boot_id,
             boot_expected=arg.acted_at is not None and arg.action in BOOTS,
@@ -156,10 +167,34 @@ class VerifyActivities:
             now=self.world.now(),
             fault=proposal.fault if proposal else "",
             entities=proposal.entities if proposal else (),
+            identity_before=before.identity,
+            identity_now=_who_answered(node, done),
+            answered_in=tuple(row.boot_id for row in done if row.boot_id),
         )
 
 
 OVERTAKEN: Final = "judged, and asked again"
+
+
+def _who_answered(node: NodeRow, done: list[NodeRequestRow]) -> Identity:
+    """Who the machine said it is with its answers or since; what was said before them may be another's word."""
+    answered_at = max((row.ended_at for row in done if row.ended_at), default=None)
+    if node.identity_at is None or answered_at is None or node.identity_at < answered_at:
+        return Identity(None, None)
+    return identity_from(node.identity.get("system_uuid"), node.identity.get("serial"))
+
+
+def _accepted(session: Session, repair_id: str) -> tuple[str, ...]:
+    """What tests have found different that a person, who could read it, has accepted by asking the node back."""
+    mine = (DecisionRow.repair_id == repair_id, DecisionRow.kind == DecisionKind.RETURN_AFTER_TESTS)
+    said = (*mine, DecisionRow.status == DecisionStatus.ACCEPTED, col(DecisionRow.verified))
+    last = session.exec(select(func.max(DecisionRow.at)).where(*said)).one()
+    if last is None:
+        return ()
+    seen = (CheckRunRow.repair_id == repair_id, col(CheckRunRow.ended_at) < last)
+    runs = select(CheckRunRow.id).where(*seen)
+    told = (col(CheckResultRow.run_id).in_(runs), col(CheckResultRow.name).in_(ACCEPTABLE))
+    return tuple(session.exec(select(CheckResultRow.text).where(*told)))
 
 
 def _tests(arg: StepInput) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from sqlmodel import Session, col, select, update
 from daytwo.domain import exchange as x
 from daytwo.domain.cases import entry_of
 from daytwo.domain.interruptions import Interruption
+from daytwo.domain.machines import believed
 from daytwo.domain.policy import Budget, Policy
 from daytwo.domain.proposal import Proposal
 from daytwo.domain.repair_states import Event
@@ -146,7 +147,15 @@ def close(session: Session, closing: x.CloseInput) -> None:
     if closing.judged_up_to and closing.event.event is not Event.NOTED:
         # `record` has touched the node, and intake folds findings under its lock: none is folded meanwhile.
         clear_findings(session, ref, closing.judged_up_to, at)
+        _believe_inventory(session, ref)
     _void_what_is_open(session, ref, closing.event.to_state, at)
+
+
+def _believe_inventory(session: Session, ref: x.RepairRef) -> None:
+    """What the tests have found is what the node has from now on, also where a person accepted another part."""
+    node = session.get_one(NodeRow, (ref.cluster, ref.node))
+    node.inventory = believed(node.inventory, node.expected_gpus)
+    session.add(node)
 
 
 def _snoozed(session: Session, closing: x.CloseInput) -> float | None:

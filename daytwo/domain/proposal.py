@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from daytwo.domain.ladders import rung_of
+from daytwo.domain.machines import Before
 from daytwo.domain.situation import Situation
 from daytwo.domain.vocabulary import Action, Frozen, Lasting, Mode, Moment, Severity, Workload
 
@@ -50,6 +51,7 @@ class Proposal(Lasting):
     """What daytwo wants to do to a node and why. `lost` and `kept` are sentences; a job's times are in `workloads`.
 
     `last_observation` is the last one it has taken into account. `reserved` says for whom the node is reserved.
+    `before` is what the node was before its fault, and must be again; proposals of 0.1.0 do not have it.
     """
 
     repair_id: str
@@ -81,6 +83,7 @@ class Proposal(Lasting):
     policy_revision: int = 1
     boot_id: str | None = None
     boot_time: datetime | None = None
+    before: Before | None = None
     reserved: str = ""
     first_seen: datetime
     at: datetime
@@ -115,6 +118,7 @@ def build_proposal(
         policy_revision=situation.policy_revision,
         boot_id=situation.boot_id,
         boot_time=situation.facts.boot_time if situation.facts else None,
+        before=situation.before,
         reserved=situation.facts.reserved if situation.facts else "",
         at=now,
     )

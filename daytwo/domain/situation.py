@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from daytwo.domain.machines import Before
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.vocabulary import Action, Finding, Frozen, NodeRole, State, Workload
 
@@ -68,7 +69,8 @@ class Situation(Frozen):
     """One node, now. `facts` is `None` when the scheduler could not be read: unknown, never healthy.
 
     `able` are the actions that the cluster's drivers can carry out; `None` is all of them. `held` says who holds the
-    node, and why.
+    node, and why. `before` is what the node was when it was whole. `clock_skew_seconds`: by how much its clock is ahead
+    of ours.
     """
 
     cluster: str
@@ -91,3 +93,5 @@ class Situation(Frozen):
     survives_reboot: dict[str, bool]
     able: frozenset[Action] | None = None
     held: str = ""
+    before: Before | None = None
+    clock_skew_seconds: float | None = None

@@ -1,18 +1,18 @@
 """Is the node fit to return? Judges what its agent and its scheduler answered, by the tests that the proposal names.
 
 The activity `verify` asks the agent what `plan` says and calls `judge` until nothing is left to wait for. Unknown is
-never a pass, and no result at all is a failure. The shapes of the agent's answers are those of `daytwo.wire`.
+never a pass, and no result at all is a failure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
+from daytwo.domain.agent_answers import Gpu, Gpus, Kernel, read_answer
 from daytwo.domain.cases import entry_of
+from daytwo.domain.machines import Identity
 from daytwo.domain.policy import Policy
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.vocabulary import Frozen, Mode
@@ -25,6 +25,10 @@ Result = Literal["passed", "failed", "unknown", "untested"]
 OF_GPUS: Final = frozenset({T.GPU_COUNT, T.GPU_UUIDS, T.RECOVERY_ACTION_ZERO, T.NO_PENDING_REMAP, T.DRIVER})
 OF_KERNEL: Final = frozenset({T.NO_NEW_XID})
 OF_FACTS: Final = frozenset({T.SLURM_GRES})
+ACCEPTABLE: Final = frozenset({T.GPU_UUIDS, T.SAME_MACHINE})
+"""What may differ for good where somebody has swapped a part: a person who has read of it may accept it."""
+ACCEPT: Final = "if it was swapped on purpose, `daytwo repairs return` accepts it"
+NOBODY: Final = Identity(None, None)
 
 
 class Plan(Frozen):
@@ -40,7 +44,9 @@ class Evidence(Frozen):
 
     `gpus` and `kernel` are the agent's answers to `probe-gpus` and `probe-kernel`, both of the boot `boot_id_now`.
     `boot_expected`: the act boots the node. `same_boot_ok`: the boot of before is fine all the same. Without `acted_at`
-    nothing was done to the node, and the time of quiet counts backwards from `now`.
+    nothing was done to the node, and the time of quiet counts backwards from `now`. `identity_before` is who the node
+    was before its fault, `identity_now` who answered, `answered_in` the boots of which these answers are. `accepted`
+    are the texts of tests that a person has read, and wants the node back all the same.
     """
 
     wanted: tuple[str, ...]
@@ -57,6 +63,10 @@ class Evidence(Frozen):
     now: datetime
     fault: str
     entities: tuple[str, ...] = ()
+    identity_before: Identity = NOBODY
+    identity_now: Identity = NOBODY
+    answered_in: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
 
 
 class TestResult(Frozen):
@@ -99,11 +109,11 @@ def judge(evidence: Evidence, policy: Policy | None = None) -> Verification:
     results = tuple(bench.run(name) for name in dict.fromkeys(evidence.wanted))
     by_result = {kind: tuple(r.name for r in results if r.result == kind) for kind in ("failed", "unknown", "untested")}
     passed = any(r.result == "passed" for r in results) and not by_result["failed"] and not by_result["unknown"]
-    still_faulty = tuple(name for name in by_result["failed"] if name != T.BOOT_ID)
+    still_faulty = tuple(name for name in by_result["failed"] if name not in bench.for_a_person)
     return Verification(
         results=results,
         passed=passed,
-        still_faulty=still_faulty,
+        still_faulty=() if T.SAME_MACHINE in (*by_result["failed"], *by_result["unknown"]) else still_faulty,
         untested=by_result["untested"],
         summary=_summary(results, by_result["untested"], evidence.fault),
         wait_seconds=0.0 if by_result["failed"] else bench.wait_seconds,
@@ -119,42 +129,6 @@ def _summary(results: tuple[TestResult, ...], untested: tuple[str, ...], fault: 
     return "; ".join(parts)
 
 
-class _Reading(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class _Gpu(_Reading):
-    index: int | None = None
-    uuid: str | None = None
-    ok: bool
-    error: str | None = None
-    recovery_action: int | None = None
-    remap_pending: bool | None = None
-    remap_failed: bool | None = None
-    unsupported: tuple[str, ...] = ()
-
-
-class _Gpus(_Reading):
-    gpus: tuple[_Gpu, ...]
-    driver: str | None = None
-    error: str | None = None
-    expected: int | None = None
-
-
-class _Xid(_Reading):
-    xid: int
-    pci: str | None = None
-    age_seconds: float
-
-
-class _Kernel(_Reading):
-    boot_id: str | None = None
-    uptime_seconds: float | None = None
-    readable: bool
-    xids: tuple[_Xid, ...] = ()
-
-
-M = TypeVar("M", bound=_Reading)
 Said = tuple[Result, str]
 
 
@@ -163,9 +137,10 @@ class _Bench:
 
     def __init__(self, evidence: Evidence, policy: Policy) -> None:
         self.evidence, self.policy = evidence, policy
-        self.gpus = _read(_Gpus, evidence.gpus)
-        self.kernel = _read(_Kernel, evidence.kernel)
+        self.gpus = read_answer(Gpus, evidence.gpus)
+        self.kernel = read_answer(Kernel, evidence.kernel)
         self.wait_seconds = 0.0
+        self.for_a_person = {T.BOOT_ID, T.SAME_MACHINE}
         self._tests: dict[str, Callable[[], Said]] = {
             T.BOOT_ID: self._boot_id,
             T.GPU_COUNT: self._gpu_count,
@@ -175,31 +150,39 @@ class _Bench:
             T.NO_NEW_XID: self._no_new_xid,
             T.SLURM_GRES: self._slurm_gres,
             T.DRIVER: self._driver,
+            T.SAME_MACHINE: self._same_machine,
         }
 
     def run(self, name: str) -> TestResult:
         test = self._tests.get(name)
         result, text = test() if test else ("untested", "daytwo cannot run it yet")
+        if name in ACCEPTABLE and result in ("failed", "unknown") and text in self.evidence.accepted:
+            result, text = "passed", f"accepted: {text}"
         return TestResult(name=name, result=result, text=text)
 
     def _boot_id(self) -> Said:
         before, now = self.evidence.boot_id_before, self.evidence.boot_id_now
         if now is None:
             return "unknown", "the agent has not said in which boot it runs"
-        if self.kernel and self.kernel.boot_id not in (None, now):
-            return "unknown", f"the answers are of two boots, {self.kernel.boot_id} and {now}"
+        if other := self._other_boot(now):
+            return "unknown", f"the answers are of two boots, {other} and {now}"
         if not self.evidence.boot_expected or self.evidence.same_boot_ok:
             return "passed", f"it runs in boot {now}"
         if before is None:
             return "unknown", "the boot before the act is not known"
         return ("failed", f"still in boot {now}") if now == before else ("passed", f"boot {before} became {now}")
 
+    def _other_boot(self, now: str | None) -> str | None:
+        """A boot that is not the one the node runs, and of which an answer is."""
+        boots = (self.kernel.boot_id if self.kernel else None, *self.evidence.answered_in)
+        return next((boot for boot in boots if boot not in (None, now)), None)
+
     def _expected(self) -> int | None:
+        """How many GPUs there should be: as declared, else as many as were ever known, here or to the agent."""
         if self.evidence.expected_gpus is not None:
             return self.evidence.expected_gpus
-        if self.evidence.known_uuids:
-            return len(self.evidence.known_uuids)
-        return self.gpus.expected if self.gpus else None
+        learnt = self.gpus.expected if self.gpus else None
+        return max(len(self.evidence.known_uuids), learnt or 0) or learnt
 
     def _gpu_count(self) -> Said:
         if self.gpus is None:
@@ -214,11 +197,32 @@ class _Bench:
     def _gpu_uuids(self) -> Said:
         if self.gpus is None:
             return "unknown", "the GPUs were not read"
-        known = set(self.evidence.known_uuids)
+        known, there = set(self.evidence.known_uuids), {gpu.uuid or "?" for gpu in self.gpus.gpus if gpu.ok}
         if not known and self._expected() != 0:
-            return "unknown", "which GPUs the node had before is not known"
-        missing = sorted(known - {gpu.uuid for gpu in self.gpus.gpus if gpu.ok})
-        return ("failed", f"missing: {', '.join(missing)}") if missing else ("passed", "the GPUs of before")
+            these = f"these answer: {', '.join(sorted(there)) or 'none'}"
+            return "unknown", f"which GPUs the node had before is not known; {these}; {ACCEPT}"
+        missing, new = sorted(known - there), sorted(there - known)
+        if not missing:
+            return "passed", "the GPUs of before"
+        if len(there) < (self._expected() or 0):
+            return "failed", f"missing: {', '.join(missing)}"
+        # As many as there should be: no rung of a ladder brings back what somebody took out.
+        self.for_a_person.add(T.GPU_UUIDS)
+        return "failed", f"missing: {', '.join(missing)}; in their place: {', '.join(new) or 'none'}; {ACCEPT}"
+
+    def _same_machine(self) -> Said:
+        before, now, boot = self.evidence.identity_before, self.evidence.identity_now, self.evidence.boot_id_now
+        if other := self._other_boot(boot):
+            return "unknown", f"two machines may answer, in boots {other} and {boot}: expected {before}"
+        if not before.is_known:
+            return "untested", "the node has never said which machine it is"
+        same = before.is_same(now)
+        if same is None:
+            return "unknown", f"expected {before}, and who answered did not say which machine it is: {now}"
+        if same:
+            return "passed", f"it is {now}"
+        cloned = "if another machine has its token, `daytwo nodes token` makes that one worthless"
+        return "failed", f"expected {before}; {now} answered; {cloned}; {ACCEPT}"
 
     def _recovery_action_zero(self) -> Said:
         return self._of_each_gpu(lambda gpu: (("recovery_action", gpu.recovery_action),), "asks for nothing")
@@ -228,7 +232,7 @@ class _Bench:
             lambda gpu: (("remap_pending", gpu.remap_pending), ("remap_failed", gpu.remap_failed)), "no remap is due"
         )
 
-    def _of_each_gpu(self, read: Callable[[_Gpu], tuple[tuple[str, int | None], ...]], good: str) -> Said:
+    def _of_each_gpu(self, read: Callable[[Gpu], tuple[tuple[str, int | None], ...]], good: str) -> Said:
         """Every reading of every GPU must be there and 0. What a device does not have is not unknown."""
         if self.gpus is None or (not self.gpus.gpus and self._expected() is None):
             return "unknown", "the GPUs were not read"
@@ -282,13 +286,3 @@ class _Bench:
         if self.gpus.driver or self._expected() == 0:
             return "passed", self.gpus.driver or "no GPU, no driver"
         return "unknown", "the driver's version was not read"
-
-
-def _read(model: type[M], answer: dict[str, Any] | None) -> M | None:
-    """An answer that cannot be read is an answer that is missing."""
-    if answer is None:
-        return None
-    try:
-        return model.model_validate(answer)
-    except ValidationError:
-        return None

@@ -81,6 +81,8 @@ class VerifyTest(StrEnum):
     NO_NEW_XID = "no-new-xid"
     SLURM_GRES = "slurm-gres"
     DRIVER = "driver"
+    SAME_MACHINE = "same-machine"
+    """Who answers calls itself, by its firmware, what the node called itself before."""
 
     DCGM_2 = "dcgm-2"
     DCGM_3 = "dcgm-3"
@@ -107,6 +109,7 @@ FLOOR: tuple[VerifyTest, ...] = (
     VerifyTest.NO_NEW_XID,
     VerifyTest.SLURM_GRES,
     VerifyTest.DRIVER,
+    VerifyTest.SAME_MACHINE,
 )
 """What every node passes before it returns, whatever the fault was."""
 

@@ -13,6 +13,7 @@ from daytwo import node_requests
 from daytwo.gateway.drivers import driver_changed, remembered
 from daytwo.gateway.hearing import come_back_seconds, firing_of_a_node, hear
 from daytwo.gateway.identity import Identity, retire_older
+from daytwo.gateway.inventories import last_whole
 from daytwo.gateway.models import Answer, Pulse
 from daytwo.intake import lock_node, observe_in
 from daytwo.store.engine import Store
@@ -29,6 +30,9 @@ def take_pulse(store: Store, identity: Identity, said: Pulse, *, now: datetime, 
         retire_older(session, identity, now=now)
         hear(session, node, boot_id=said.boot_id, clock=said.clock, now=now)
         changed = driver_changed(node, said, now)
+        if said.inventory is not None:
+            inventory = said.inventory.model_dump()
+            node.inventory = inventory | remembered(node, said.inventory) | last_whole(session, node, inventory)
         _keep(node, said, now)
         observe_in(session, changed, now=now)
         refused = node_requests.answer(session, node, [_to_wire(each) for each in said.answers], now=now)
@@ -47,8 +51,6 @@ def _keep(node: NodeRow, said: Pulse, now: datetime) -> None:
     node.agent_version, node.kernel_log = said.version, said.kernel_log
     if identity := said.identity.model_dump(exclude_none=True):
         node.identity, node.identity_at = identity, now
-    if said.inventory is not None:
-        node.inventory = said.inventory.model_dump() | remembered(node, said.inventory)
     if said.checks is not None:
         node.checks_digest = said.digest
         if node.checks != said.checks:

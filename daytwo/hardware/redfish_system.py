@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from sushy import ResetType, TaskState, exceptions
 
 from daytwo.domain.errors import Refused, UnknownAnswer
+from daytwo.domain.machines import Identity
 from daytwo.domain.seams import ActKind
-from daytwo.hardware.redfish_identity import Identity, same_machine
+from daytwo.hardware.redfish_identity import same_machine
 from daytwo.hardware.redfish_session import Conversation
 
 MAX_TASKS: Final = 100

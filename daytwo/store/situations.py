@@ -21,6 +21,7 @@ from daytwo.domain.common_cause import count_trouble, pool_domain
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import NotFound
 from daytwo.domain.load_definition import expand_nodes
+from daytwo.domain.machines import before_of
 from daytwo.domain.seams import ActKind, NodeFacts
 from daytwo.domain.situation import DomainTrouble, OpenRepair, PastRepair, Situation
 from daytwo.domain.vocabulary import Action, FaultClass, Finding, FindingStatus, NodeRole, State, Workload
@@ -122,6 +123,8 @@ def situation_of(
         survives_reboot=around.survives_reboot.get(node.name, {}),
         able=able,
         held=_held(node),
+        before=before_of(node.inventory, node.identity, node.expected_gpus),
+        clock_skew_seconds=node.clock_skew_seconds,
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from daytwo.domain.machines import Identity
 from daytwo.domain.policy import FaultRule, Policy
 from daytwo.domain.policy import Verify as VerifyPolicy
-from daytwo.domain.verification import Evidence, TestResult, Verification, judge, plan
+from daytwo.domain.verification import ACCEPT, Evidence, TestResult, Verification, judge, plan
 from daytwo.domain.vocabulary import Mode
 from daytwo.faults.model import FLOOR, VerifyTest
 from tests.builders import NOW, node_facts
@@ -17,6 +19,8 @@ from tests.builders import NOW, node_facts
 T = VerifyTest
 FLOOR_NAMES = tuple(test.value for test in FLOOR)
 UUIDS = ("GPU-1", "GPU-2")
+IT = Identity(UUID("4c4c4544-0042-3510-8051-b4c04f4a3132"), "S1")
+OTHER = Identity(UUID("4c4c4544-0042-3510-8051-b4c04f4a3199"), "S2")
 
 
 def gpu(index: int, **fields: Any) -> dict[str, Any]:
@@ -56,6 +60,8 @@ def evidence(**fields: Any) -> Evidence:
         "now": NOW,
         "fault": "xid-79",
         "entities": ("GPU-1",),
+        "identity_before": IT,
+        "identity_now": IT,
     }
     return Evidence(**values | fields)
 
@@ -72,7 +78,7 @@ def outcome(judged: Verification) -> tuple[bool, bool, bool]:
 def test_a_node_that_is_as_it_should_be_passes() -> None:
     judged = judge(evidence())
     assert judged.passed
-    assert judged.summary == "8 of 8 tests for xid-79 passed"
+    assert judged.summary == "9 of 9 tests for xid-79 passed"
 
 
 def test_no_test_at_all_is_a_failure() -> None:
@@ -139,17 +145,23 @@ def test_as_many_gpus_answer_as_there_should_be(fields: dict[str, Any], expected
     assert result(T.GPU_COUNT, **fields).result == expected
 
 
+SWAPPED = f"missing: GPU-2; in their place: GPU-9; {ACCEPT}"
+TAKEN_OUT = f"missing: GPU-2; in their place: none; {ACCEPT}"
+NEVER_KNOWN = f"which GPUs the node had before is not known; these answer: GPU-1, GPU-2; {ACCEPT}"
+
+
 @pytest.mark.parametrize(
     ("fields", "expected", "text"),
     [
         ({}, "passed", "the GPUs of before"),
-        ({"gpus": gpus(gpu(1), gpu(2, uuid="GPU-9"))}, "failed", "missing: GPU-2"),
+        ({"gpus": gpus(gpu(1), gpu(2, uuid="GPU-9"))}, "failed", SWAPPED),
         ({"gpus": gpus(gpu(1), gpu(2, ok=False))}, "failed", "missing: GPU-2"),
-        ({"known_uuids": ()}, "unknown", "which GPUs the node had before is not known"),
+        ({"gpus": gpus(gpu(1)), "expected_gpus": 1}, "failed", TAKEN_OUT),
+        ({"known_uuids": ()}, "unknown", NEVER_KNOWN),
         ({"known_uuids": (), "expected_gpus": 0, "gpus": {"gpus": []}}, "passed", "the GPUs of before"),
         ({"gpus": None}, "unknown", "the GPUs were not read"),
     ],
-    ids=["the same", "swapped", "lost", "never seen", "none expected", "not read"],
+    ids=["the same", "swapped", "lost", "taken out", "never seen", "none expected", "not read"],
 )
 def test_the_gpus_are_those_of_before(fields: dict[str, Any], expected: str, text: str) -> None:
     found = result(T.GPU_UUIDS, **fields)
@@ -306,3 +318,65 @@ def test_a_node_that_comes_back_without_a_device_still_has_its_fault() -> None:
 def test_only_what_is_needed_is_asked(tests: tuple[str, ...], needs: tuple[bool, bool, bool]) -> None:
     planned = plan(tests)
     assert (planned.needs_gpus, planned.needs_kernel, planned.needs_facts) == needs
+
+
+def test_a_gpu_that_was_lost_with_the_fault_is_missed_where_no_count_is_declared() -> None:
+    judged = judge(evidence(gpus=gpus(gpu(1), expected=None), expected_gpus=None))
+    assert judged.still_faulty == ("gpu-count", "gpu-uuids")
+
+
+def test_what_the_agent_has_learnt_counts_where_no_count_is_declared() -> None:
+    assert result(T.GPU_COUNT, gpus=gpus(gpu(1)), expected_gpus=None, known_uuids=("GPU-1",)).text == (
+        "1 of 2 GPUs answer"
+    )
+
+
+def test_a_swapped_gpu_is_for_a_person_and_for_no_rung_of_a_ladder() -> None:
+    judged = judge(evidence(gpus=gpus(gpu(1), gpu(2, uuid="GPU-9"))))
+    assert (judged.passed, judged.still_faulty) == (False, ())
+    assert "`daytwo repairs return` accepts it" in judged.summary
+
+
+@pytest.mark.parametrize(("answers", "passed"), [("GPU-9", True), ("GPU-8", False)])
+def test_a_swapped_gpu_passes_once_a_person_has_read_of_it_and_no_other_does(answers: str, passed: bool) -> None:
+    judged = judge(evidence(gpus=gpus(gpu(1), gpu(2, uuid=answers)), accepted=(SWAPPED,)))
+    assert judged.passed is passed
+
+
+def test_what_a_person_accepts_of_a_machine_excuses_no_fault() -> None:
+    told = judge(evidence(gpus=gpus(gpu(1)))).results
+    assert not judge(evidence(gpus=gpus(gpu(1)), accepted=tuple(each.text for each in told))).passed
+
+
+MACHINES = [
+    ({}, "passed"),
+    ({"identity_now": OTHER}, "failed"),
+    ({"identity_now": Identity(None, "S1")}, "passed"),
+    ({"identity_now": Identity(None, "S2")}, "failed"),
+    ({"identity_now": Identity(None, None)}, "unknown"),
+    ({"identity_before": Identity(None, None)}, "untested"),
+    ({"answered_in": ("b2", "b2")}, "passed"),
+    ({"answered_in": ("b2", "b3")}, "unknown"),
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), MACHINES, ids=range(len(MACHINES)))
+def test_who_answers_is_the_machine_that_the_node_was(fields: dict[str, Any], expected: str) -> None:
+    assert result(T.SAME_MACHINE, **fields).result == expected
+
+
+def test_another_machine_that_answers_needs_help_whatever_else_it_says() -> None:
+    judged = judge(evidence(identity_now=OTHER, gpus=gpus(gpu(1))))
+    assert (judged.passed, judged.still_faulty) == (False, ())
+    assert f"expected {IT}; {OTHER} answered" in judged.summary
+
+
+def test_a_machine_that_was_swapped_passes_once_a_person_has_read_of_it() -> None:
+    told = result(T.SAME_MACHINE, identity_now=OTHER).text
+    assert judge(evidence(identity_now=OTHER, accepted=(told,))).passed
+
+
+def test_a_proposal_of_an_earlier_version_asks_for_no_test_of_the_machine() -> None:
+    wanted = tuple(name for name in FLOOR_NAMES if name != T.SAME_MACHINE)
+    nobody = Identity(None, None)
+    assert judge(evidence(wanted=wanted, identity_before=nobody, identity_now=nobody)).passed

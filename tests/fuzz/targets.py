@@ -30,13 +30,13 @@ from daytwo.agent.spool import Spool
 from daytwo.domain.definition import BmcAccess
 from daytwo.domain.errors import BadInput, DaytwoError, UnknownAnswer
 from daytwo.domain.load_definition import check_definition, load_definitions
+from daytwo.domain.machines import Identity
 from daytwo.domain.message import clean, clean_markdown
 from daytwo.domain.seams import ActKind
 from daytwo.faults.kernel_line import parse_line
 from daytwo.gateway.models import Findings, Pulse
 from daytwo.gateway.problems import malformed
 from daytwo.hardware import command_answers, redfish_system
-from daytwo.hardware.redfish_identity import Identity
 from daytwo.hardware.redfish_session import errors_of
 from daytwo.schedulers import slurm_text
 from daytwo.sending import Sent, program_ended

@@ -16,12 +16,14 @@ from daytwo.store.engine import Store
 from daytwo.store.tables import RepairRow
 
 GPUS = {"gpus": [{"index": 0, "uuid": "GPU-1", "serial": None, "pci": "0000:18:00", "name": "H200"}], "driver": "595"}
+KEPT = GPUS | {"known_gpus": []}
+"""Of the eight that are declared one is there: the node has not been seen whole."""
 
 
 def test_what_a_node_is_is_kept(agent: Any, records: Any) -> None:
     agent.pulse(inventory=GPUS)
     node = records.node()
-    assert (node.boot_id, node.agent_version, node.inventory) == ("boot-1", "0.1.0", GPUS)
+    assert (node.boot_id, node.agent_version, node.inventory) == ("boot-1", "0.1.0", KEPT)
     assert (node.identity["system_uuid"], node.checks) == ("4c4c4544", {"kernel-log": "ok"})
 
 
@@ -29,7 +31,7 @@ def test_what_is_left_out_stays_known(agent: Any, records: Any) -> None:
     agent.pulse(inventory=GPUS)
     agent.pulse(inventory=None, identity={}, checks=None)
     node = records.node()
-    assert (node.inventory, node.identity["serial"], node.checks) == (GPUS, "S1", {"kernel-log": "ok"})
+    assert (node.inventory, node.identity["serial"], node.checks) == (KEPT, "S1", {"kernel-log": "ok"})
 
 
 @pytest.mark.parametrize(("said", "kept"), [({"kernel_log": "journal"}, "journal"), ({}, None)])
