@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from sqlmodel import Session, col, select
@@ -24,7 +25,6 @@ DOWN: Final = "slurm-down"
 FROM_FACTS: Final = (DRAINED, DRAINED_BY_PERSON, DOWN)
 SOURCE: Final = "scheduler"
 
-Muted = frozenset[str]
 Wanted = Mapping[str, dict[str, Any]]
 News = tuple[str, FindingStatus, dict[str, Any]]
 
@@ -46,11 +46,10 @@ def observe_facts(
     controller was started again since the answer before; `None` is not known. `hears_all` is False while that start is
     so young that it cannot know which nodes are silent: no node is found down then (operations.md, rule 20).
     """
-    muted = frozenset() if hears_all else frozenset({DOWN})
     by_name = {each.node: each for each in facts}
     with store.read() as session:
         by_name = _remembering(session, cluster, by_name)
-        changed = _changed(session, cluster, by_name, muted)
+        changed = _changed(session, cluster, by_name, hears_all)
     if not changed:
         return ()
     with store.write() as session:
@@ -59,8 +58,8 @@ def observe_facts(
         rows = lock_nodes(session, cluster, changed)
         findings = _findings(session, cluster)
         seen = {name: (row, by_name.get(name), findings.get(name, {})) for name, row in sorted(rows.items())}
-        told = {name: _one(session, *each, now=now, restarted=restarted, muted=muted) for name, each in seen.items()}
-        return tuple(name for name, anything in told.items() if anything)
+        keep = partial(_one, session, now=now, restarted=restarted, hears_all=hears_all)
+        return tuple(name for name, each in seen.items() if keep(*each))
 
 
 def _one(
@@ -71,12 +70,12 @@ def _one(
     *,
     now: datetime,
     restarted: bool | None,
-    muted: Muted,
+    hears_all: bool,
 ) -> bool:
     """Keep the facts of one node, and make its findings follow them. True if anything changed."""
     hands = of_hands(session, row, facts, restarted=restarted) if facts else []
     kept = _keep(row, facts, now)
-    return _follow(session, row.cluster, facts, findings, hands=hands, now=now, muted=muted) or kept
+    return _follow(session, row.cluster, facts, findings, hands=hands, now=now, hears_all=hears_all) or kept
 
 
 def _over(session: Session, cluster: str, facts: NodeFacts, findings: Mapping[str, FindingRow]) -> list[News]:
@@ -116,13 +115,13 @@ def _findings(session: Session, cluster: str) -> dict[str, dict[str, FindingRow]
     return found
 
 
-def _changed(session: Session, cluster: str, by_name: Mapping[str, NodeFacts], muted: Muted) -> set[str]:
+def _changed(session: Session, cluster: str, by_name: Mapping[str, NodeFacts], hears_all: bool) -> set[str]:
     findings = _findings(session, cluster)
     return {
         row.name
         for row in _nodes(session, cluster)
         if _told(row.facts) != _told(_stored(by_name.get(row.name)))
-        or (row.name in by_name and _news(by_name[row.name], findings.get(row.name, {}), muted))
+        or (row.name in by_name and _news(by_name[row.name], findings.get(row.name, {}), hears_all))
         or (row.name in by_name and _over(session, cluster, by_name[row.name], findings.get(row.name, {})))
     }
 
@@ -159,9 +158,13 @@ def _wanted(facts: NodeFacts) -> Wanted:
 
 
 def _is_down(facts: NodeFacts) -> bool:
-    """Down by itself: during a boot, or under our marks, a node is expected to be away."""
+    """Down by itself: during a boot, or under our marks, a node is expected to be away.
+
+    A slurmctld that was started without its state never calls a node down that it has not heard: it stays UNKNOWN.
+    """
     ours = facts.ownership in (Ownership.OURS, Ownership.HALF_DONE)
-    return "DOWN" in facts.states and not facts.rebooting and not ours
+    down = "DOWN" in facts.states or ("UNKNOWN" in facts.states and not facts.responding)
+    return down and not facts.rebooting and not ours
 
 
 def _is_lost_sight_of(facts: NodeFacts) -> bool:
@@ -171,16 +174,18 @@ def _is_lost_sight_of(facts: NodeFacts) -> bool:
     return not facts.responding and "DOWN" not in facts.states and not expected
 
 
-def _news(facts: NodeFacts, findings: Mapping[str, FindingRow], muted: Muted) -> list[News]:
-    """What has to be observed so that the findings agree with the facts. Of `muted` faults none begins to fire."""
+def _news(facts: NodeFacts, findings: Mapping[str, FindingRow], hears_all: bool) -> list[News]:
+    """What has to be observed so that the findings agree with the facts."""
     wanted = _wanted(facts)
+    of_silence = {DOWN} if "DRAIN" in facts.states else {DOWN, DRAINED}
+    muted = set() if hears_all else of_silence
+    kept = of_silence if _is_lost_sight_of(facts) else set()
     fires = [
         (fault, FindingStatus.FIRING, detail)
         for fault, detail in wanted.items()
         if fault not in muted and _is_news(detail, facts, findings.get(fault))
     ]
     firing = [fault for fault in FROM_FACTS if fault in findings and findings[fault].status == FindingStatus.FIRING]
-    kept = {DOWN} if _is_lost_sight_of(facts) else set()
     gone = [fault for fault in firing if fault not in wanted and fault not in kept]
     return fires + [(fault, FindingStatus.CLEARED, {}) for fault in gone]
 
@@ -206,12 +211,12 @@ def _follow(
     *,
     hands: Sequence[Observation],
     now: datetime,
-    muted: Muted,
+    hears_all: bool,
 ) -> bool:
     """Make the findings of one node follow its facts. Unknown facts change no finding."""
     if facts is None:
         return False
-    news = [*_news(facts, findings, muted), *_over(session, cluster, facts, findings)]
+    news = [*_news(facts, findings, hears_all), *_over(session, cluster, facts, findings)]
     seen = [*(_observation(cluster, facts, *each) for each in news), *hands]
     return any(effect is not Effect.RECORDED for effect in observe_in(session, seen, now=now))
 

@@ -24,6 +24,8 @@ from daytwo.schedulers.slurm_text import SlurmJob, SlurmNode, SlurmReservation, 
 
 SETTLE_SECONDS: Final = 15.0
 """A request that reached slurmctld is served even if its client died; MessageTimeout (10 s by default) bounds that."""
+DEFAULT_LATE_SECONDS: Final = 300.0
+"""Slurm's own SlurmdTimeout."""
 HOLDS_NODES: Final = frozenset(
     {"RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "STAGE_OUT", "SIGNALING", "STOPPED"}
 )
@@ -76,12 +78,12 @@ class SlurmScheduler:
             ) from None
 
     async def late_after_seconds(self) -> float:
-        """SlurmdTimeout, which counts anew from slurmctld's start; 0 where Slurm calls no node late."""
+        """SlurmdTimeout, which counts anew from slurmctld's start. Where Slurm calls no node late, its default."""
         shown = (await self._cli.config()).get("SlurmdTimeout", "")
         seconds = shown.partition(" ")[0]
         if not seconds.isdecimal():
             raise UnknownAnswer(f"SlurmdTimeout: found {shown[:60]!r}, allowed: a time such as 300 sec")
-        return float(seconds)
+        return float(seconds) or DEFAULT_LATE_SECONDS
 
     async def workloads(self, nodes: Sequence[str]) -> tuple[Workload, ...]:
         """Every job on these nodes. Raises `UnknownAnswer` if a node is busy with a job that Slurm does not show."""
@@ -184,13 +186,18 @@ def node_facts(
         ownership=marks.ownership(reservations, states, by, node.reason),
         mark_repair_id=mine or marks.repair_of_reservations(reservations),
         drained_by=by,
-        responding=not states & SILENT,
+        responding=not states & SILENT and not _is_unheard(node, states),
         busy=bool(states & (WORKING | {"COMPLETING"})),
         rebooting=bool(states & REBOOTING),
         planned=maintained(held, now),
         reserved=reserved(held, now),
         at=now,
     )
+
+
+def _is_unheard(node: SlurmNode, states: frozenset[str]) -> bool:
+    """A slurmctld that was restarted says DOWN alone of a node that is still silent: it has forgotten how it knew."""
+    return "DOWN" in states and node.boot_time is None
 
 
 def workload(job: SlurmJob, opt_in: str, now: datetime) -> Workload:

@@ -114,6 +114,9 @@ class SchedulerContract:
         ago = datetime.now(UTC) - await scheduler_world.scheduler.started_at()
         assert timedelta(seconds=-1) <= ago < timedelta(hours=1)
 
+    async def test_it_says_how_long_it_takes_to_know_who_is_silent(self, scheduler_world: SchedulerWorld) -> None:
+        assert 0 <= await scheduler_world.scheduler.late_after_seconds() <= 300
+
     async def test_a_quarantined_node_is_ours(self, scheduler_world: SchedulerWorld) -> None:
         await quarantine(scheduler_world)
         facts = await facts_of(scheduler_world)

@@ -29,6 +29,8 @@ def poll(intake: Any, *facts: Any, at: timedelta = timedelta()) -> tuple[str, ..
         (("DOWN",), {"responding": False}, ["slurm-down"]),
         (("DOWN", "DRAIN"), KILL, ["slurm-down", "slurm-drained"]),
         (("DOWN", "DRAIN"), BOB, ["slurm-drained-by-person"]),
+        (("UNKNOWN",), {"responding": False}, ["slurm-down"]),
+        (("UNKNOWN",), {}, []),
         (("DOWN",), {"rebooting": True}, []),
         (("DOWN", "DRAIN"), {"drained_by": "ours", "ownership": Ownership.HALF_DONE}, []),
     ],
