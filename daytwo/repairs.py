@@ -92,7 +92,9 @@ def record(session: Session, event: x.RecordInput) -> bool:
     row.stamps = {name: at.isoformat() for name, at in event.stamps.items()}
     if event.proposal is not None:
         row.proposal = event.proposal.model_dump(mode="json")
-        row.action, row.fault = event.approved_action or event.proposal.action, event.proposal.fault
+        # What was approved of an earlier revision says nothing of the one that stands.
+        approved = event.approved_action if event.from_state is not State.PROPOSED else None
+        row.action, row.fault = approved or event.proposal.action, event.proposal.fault
     row.waiting_for = ""
     session.add(row)
     audit.append(

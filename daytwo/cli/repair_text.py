@@ -17,6 +17,8 @@ FOR_PEOPLE = {
     State.NEEDS_HELP: "for somebody to decide",
     State.HELD: "for its release",
 }
+APPROVING = ("approved", "retried")
+"""Events by which something is to be done; a proposal that comes after them is another question."""
 BEFORE_WAITING = (State.QUARANTINING, State.HELD)
 """Where what an approval waits for is yet to come; a proposal says it itself."""
 NEXT: dict[str, str] = {
@@ -141,7 +143,10 @@ def _head(repair: Item) -> str:
 
 def _approved(repair: Item) -> str:
     """What was approved to be done, and what had been proposed where that is something else."""
-    if "approved" not in repair["stamps"] or repair["state"] == State.PROPOSED:
+    approved = False
+    for event in repair["timeline"]:
+        approved = event["to_state"] != State.PROPOSED and (approved or event["event"] in APPROVING)
+    if not approved:
         return ""
     proposed = (repair["proposal"] or {}).get("action")
     other = f", where {cell(proposed)} was proposed" if proposed != repair["action"] else ""

@@ -14,7 +14,7 @@ from daytwo.store.engine import Store
 from daytwo.store.tables import ClusterRow, DecisionRow, FreezeRow, NodeRow, RepairRow
 from tests.builders import NOW, node_facts
 from tests.cli.conftest import Cli
-from tests.rows import REPAIR, a_definition, a_node, a_policy, a_repair, keep
+from tests.rows import REPAIR, a_definition, a_node, a_policy, a_repair, an_event, keep
 
 APPROVE = ("repairs", "approve", REPAIR, "--revision", "2")
 OUT = "2 nodes are out (gpu-08, gpu-09); the budget of pool default allows 1"
@@ -131,8 +131,16 @@ def test_a_repair_that_has_ended_waits_for_nothing(cli: Cli, fleet: Store) -> No
 
 
 def test_another_action_than_the_proposed_one_is_named_as_what_will_be_done(cli: Cli, fleet: Store) -> None:
-    set_repair(fleet, state="waiting", action="power-cycle", stamps={"approved": NOW.isoformat()})
+    keep(fleet, an_event(1, event="approved", to_state="approved"))
+    set_repair(fleet, state="waiting", action="power-cycle")
     assert "Approved: power-cycle, where reboot was proposed\n" in cli("repairs", "show", REPAIR).out
+
+
+def test_an_approval_of_an_earlier_proposal_is_not_told_of_the_one_that_stands(cli: Cli, fleet: Store) -> None:
+    keep(fleet, an_event(1, event="approved", to_state="approved"))
+    keep(fleet, an_event(2, event="still-faulty", from_state="verifying"), an_event(3, event="held", to_state="held"))
+    set_repair(fleet, state="held")
+    assert "Approved" not in cli("repairs", "show", REPAIR).out.split("\n\n")[0]
 
 
 def test_a_node_that_somebody_drained_is_not_told_to_take_new_jobs(cli: Cli, fleet: Store) -> None:
