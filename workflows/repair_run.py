@@ -196,6 +196,7 @@ class RepairRun:
         run.reminder = 0 if new else run.reminder + 1
         told = await self._call_if_possible(do.ANNOUNCE, inputs.announce(run))
         if told is None:
+            run.reminder -= not new
             run.remind_at = workflow.now() + timeouts.TELL_AGAIN
             return
         run.announced_revision, run.remind_at = run.revision, told.again_at

@@ -29,6 +29,12 @@ STORE: Final = ActivityOptions(
     retry=RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=20)),
 )
 
+TELL: Final = ActivityOptions(
+    # A channel that is away must not keep a repair from hearing decisions: people are told again after `TELL_AGAIN`.
+    attempt=timedelta(seconds=10),
+    retry=RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=3),
+)
+
 LOOK: Final = ActivityOptions(
     # One read of scheduler and store. slurmctld answers a large site in seconds; a hang must not hold the slot.
     attempt=timedelta(seconds=45),
