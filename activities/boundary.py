@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, Final, Protocol, TypeVar
@@ -13,11 +14,14 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.signatures import Signature
 from activities.world import World
-from daytwo.domain.errors import DaytwoError, NotYet, TryAgain
-from daytwo.domain.exchange import StepInput
+from daytwo.domain.errors import DaytwoError, Failed, NotYet, TryAgain
+from daytwo.domain.exchange import AssessInput, StepInput
 
 BEATS: Final = 4
 """In the time after which a try that is not heard of is taken for dead. Most tries end before the first."""
+
+MOST_UNFORESEEN: Final = 30
+"""Failures in a row of one step that nobody foresaw: some minutes. Then a person is asked instead of trying on."""
 
 I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
 O = TypeVar("O")  # noqa: E741  # input and output, as in activities.signatures
@@ -36,19 +40,35 @@ def implements(signature: Signature[I, O]) -> Callable[[Method[I, O]], Method[I,
     """Register a method as the activity of that signature; its errors carry their own retry decision."""
 
     def wrap(method: Method[I, O]) -> Method[I, O]:
+        unforeseen: Counter[str] = Counter()
+
         @activity.defn(name=signature.name)
         @functools.wraps(method)
         async def run(self: HasWorld, arg: I) -> O:
             try:
-                return await heard(method(self, arg))
+                result = await heard(method(self, arg))
+                unforeseen.pop(_call(), None)
+                return result
             except DaytwoError as error:
+                unforeseen.pop(_call(), None)
                 if isinstance(error, TryAgain) and isinstance(arg, StepInput):
                     await self.world.say_waiting(arg.ref, str(error))
                 raise to_failure(error) from error
+            except Exception as error:
+                unforeseen[_call()] += 1
+                if unforeseen[_call()] < MOST_UNFORESEEN or not isinstance(arg, StepInput | AssessInput):
+                    raise
+                del unforeseen[_call()]
+                raise to_failure(Failed(f"{type(error).__name__}: {error}; nobody foresaw this")) from error
 
         return run
 
     return wrap
+
+
+def _call() -> str:
+    """The same for each try of one call."""
+    return f"{activity.info().workflow_run_id}/{activity.info().activity_id}" if activity.in_activity() else ""
 
 
 async def heard(work: Awaitable[O]) -> O:

@@ -31,8 +31,8 @@ STORE: Final = ActivityOptions(
 
 TELL: Final = ActivityOptions(
     # A channel that is away must not keep a repair from hearing decisions: people are told again after `TELL_AGAIN`.
-    attempt=timedelta(seconds=10),
-    retry=RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=3),
+    attempt=timedelta(seconds=20),
+    retry=RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=2),
 )
 
 LOOK: Final = ActivityOptions(
