@@ -37,7 +37,7 @@ OPENING = "opening"
 LONGEST_WAIT = 500
 """Characters of what a repair waits for."""
 OUT: Final = frozenset({"DRAIN", "DOWN", "FAIL", "REBOOT_ISSUED"})
-"""Scheduler states of a node that takes no work."""
+"""Scheduler states of a node that takes no work; nor does one that somebody keeps for maintenance now."""
 
 
 def open_row(
@@ -340,7 +340,7 @@ def peers_in(session: Session, cluster: str, pool: str) -> list[Peer]:
 def _is_out(facts: Mapping[str, Any] | None, facts_at: datetime | None) -> bool:
     if facts is None:
         return facts_at is not None
-    return not facts["responding"] or not OUT.isdisjoint(facts["states"])
+    return not facts["responding"] or bool(facts.get("planned")) or not OUT.isdisjoint(facts["states"])
 
 
 def _waiting_behind(session: Session, ref: x.RepairRef) -> set[str]:

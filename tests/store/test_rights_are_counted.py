@@ -16,8 +16,8 @@ from tests.rows import a_node, a_repair, keep
 POOL = 100
 
 
-def facts(*states: str, responding: bool = True) -> dict[str, Any]:
-    return {"facts": {"states": states, "responding": responding}, "facts_at": NOW}
+def facts(*states: str, responding: bool = True, planned: str = "") -> dict[str, Any]:
+    return {"facts": {"states": states, "responding": responding, "planned": planned}, "facts_at": NOW}
 
 
 def name(number: int) -> str:
@@ -55,11 +55,12 @@ def test_two_of_a_hundred_are_repaired_at_once_and_the_third_waits(store: Store)
     "out",
     [
         facts("IDLE", "DRAIN"),
+        facts("IDLE", "MAINTENANCE", planned="root has reserved it for maintenance: window"),
         facts("DOWN"),
         facts("ALLOCATED", responding=False),
         {"facts": None, "facts_at": NOW},
     ],
-    ids=["drained", "down", "silent", "unreadable"],
+    ids=["drained", "in maintenance", "down", "silent", "unreadable"],
 )
 def test_a_node_that_is_out_for_any_reason_counts(store: Store, out: dict[str, Any]) -> None:
     a_pool(store, n7=out)
