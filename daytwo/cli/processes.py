@@ -41,6 +41,6 @@ def _command(name: str, module: str, text: str) -> click.Command:
 
 worker = _command("worker", "workers.control", "Run the control worker: workflows and activities.")
 controller = _command("controller", "workers.controller", "Run the controller: watch loops and reconciler.")
-gateway = _command("gateway", "workers.gateway", "Run the gateway that nodes and webhooks speak to.")
+gateway = _command("gateway", "workers.gateway", "Run the gateway that nodes speak to.")
 service = _command("service", "workers.service", "Run the service for people on its Unix socket.")
 agent = _command("agent", "daytwo.agent.main", f"Run the agent of this node.\n\n{AGENT_OPTIONS}")

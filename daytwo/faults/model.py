@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -139,5 +139,4 @@ class Fault:
     verify: tuple[str, ...] = ()
     xid: int | None = None
     notes: str = ""
-    tags: tuple[str, ...] = field(default=())
     family: str = ""

@@ -71,7 +71,6 @@ def test_a_complete_entry_is_read() -> None:
         ({"clears": '"quiet-for"'}, "field quiet_for_seconds: found nothing, allowed: a number of seconds, because"),
         ({"quiet_for_seconds": "60"}, "field quiet_for_seconds: found 60.0, allowed: nothing, unless clears is"),
         ({"colour": '"red"'}, "field colour: found 'red', allowed: one of the fields title, class"),
-        ({"tags": "[1]"}, "field tags: found [1], allowed: a text that is not empty"),
     ],
 )
 def test_a_wrong_field_is_named(changes: dict[str, str | None], complaint: str) -> None:

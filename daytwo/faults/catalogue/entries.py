@@ -76,7 +76,6 @@ FIELDS: Final[Mapping[str, Field]] = {
     "debounce_seconds": _seconds,
     "verify": _list_of(_one_of(VerifyTest)),
     "notes": _text,
-    "tags": _list_of(_text),
 }
 REQUIRED: Final = ("title", "class", "severity", "mode", "clears", "meaning", "source")
 NOT_BY_DEFAULT: Final = ("title", "meaning", "source")
