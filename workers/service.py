@@ -11,6 +11,8 @@ import os
 import signal
 import sys
 
+import uvicorn
+
 from daytwo import settings as settings_module
 from daytwo.backoff import patiently
 from daytwo.domain.errors import DaytwoError, TryAgain
@@ -42,7 +44,7 @@ class WhenTemporalAnswers:
 
 
 async def serve(settings: Settings) -> None:
-    """Serve until a signal. Raises `Refused` when another service has the socket."""
+    """Serve until a signal. Raises `Refused` when another service has the socket, `TooNew` as the store does."""
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store(settings.store_url)
     migrating: asyncio.Task[None] | None = None
@@ -57,11 +59,22 @@ async def serve(settings: Settings) -> None:
         app = create_app(store, delivery=delivery, owner=actor_of(os.geteuid()))
         bound = listen(settings.service_socket)
         log.info("serving people on %s", settings.service_socket)
-        await server(app).serve(sockets=[bound])
+        web = server(app)
+        if migrating is not None:
+            migrating.add_done_callback(lambda done: _stop_where_it_failed(done, web))
+        await web.serve(sockets=[bound])
+        if migrating is not None and migrating.done():
+            migrating.result()
     finally:
         if migrating is not None:
             migrating.cancel()
         store.close()
+
+
+def _stop_where_it_failed(migrating: asyncio.Task[None], web: uvicorn.Server) -> None:
+    """A store that came back newer than this program is not to be read or written by it."""
+    if not migrating.cancelled() and migrating.exception() is not None:
+        web.should_exit = True
 
 
 def main() -> int:

@@ -52,3 +52,23 @@ def test_a_second_one_says_that_there_is_one(process: subprocess.Popen[bytes], e
     second = subprocess.run(COMMAND, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (second.returncode, process.poll()) == (4, None)
     assert "another service is already listening" in second.stderr
+
+
+def test_a_store_that_comes_back_newer_ends_it(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    newer = Store(f"sqlite:///{tmp_path}/elsewhere/daytwo.db")
+    newer.migrate()
+    with newer.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    newer.close()
+    away = {**environment, "DAYTWO_STORE_URL": f"sqlite:///{tmp_path}/away/daytwo.db"}
+    with subprocess.Popen(COMMAND, cwd=ROOT, env=away, stderr=subprocess.PIPE, text=True) as running:
+        give_up = time.monotonic() + 30
+        while not (tmp_path / "service.sock").exists() and time.monotonic() < give_up:
+            time.sleep(0.05)
+        (tmp_path / "elsewhere").rename(tmp_path / "away")
+        try:
+            said = running.communicate(timeout=30)[1]
+        finally:
+            running.kill()
+    assert (running.returncode, "its tables are at revision 9999" in said) == (9, True)
