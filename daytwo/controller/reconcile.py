@@ -161,7 +161,11 @@ class Reconciler:
         """Judge nodes and make their repairs, their marks and their shown state follow."""
         for name in names:
             self._again.pop((cluster_name, name), None)
-        cluster = await asyncio.to_thread(self._adapters.cluster, cluster_name)
+        try:
+            cluster = await asyncio.to_thread(self._adapters.cluster, cluster_name)
+        except NotFound as error:
+            log.info("%s: its nodes are not looked at any more", error)
+            return
         looks, failed = await asyncio.to_thread(self._looking.look, cluster, names)
         self._again.update({(cluster_name, name): self._now() + CRASHED_AGAIN for name in failed})
         await self._storms.see(cluster, looks)

@@ -33,7 +33,7 @@ from daytwo.domain.vocabulary import FaultClass, FindingStatus, Mark
 from daytwo.intents import Ledger
 from daytwo.store import audit
 from daytwo.store.situations import class_of, load_trouble
-from daytwo.store.tables import FindingRow, IncidentRow, IntentRow, NodeRow, RepairRow
+from daytwo.store.tables import ClusterRow, FindingRow, IncidentRow, IntentRow, NodeRow, RepairRow
 
 log = logging.getLogger(__name__)
 
@@ -124,8 +124,10 @@ class Storms:
 
     def _going_on(self) -> list[IncidentRow]:
         untold = and_(col(IncidentRow.told_at).is_not(None), col(IncidentRow.end_told_at).is_(None))
+        declared = col(IncidentRow.cluster).in_(select(ClusterRow.name))
+        going_on = select(IncidentRow).where(or_(col(IncidentRow.open_key).is_not(None), untold), declared)
         with self._store.read() as session:
-            return list(session.exec(select(IncidentRow).where(or_(col(IncidentRow.open_key).is_not(None), untold))))
+            return list(session.exec(going_on))
 
     async def _follow(self, row: IncidentRow, now: datetime) -> None:
         cluster = await asyncio.to_thread(self._adapters.cluster, row.cluster)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.vocabulary import Decision, Frozen
@@ -19,7 +20,7 @@ class ScopeRequest(Frozen):
     """A freeze or a thaw: `scope` is `*`, `cluster` or `cluster/node`."""
 
     scope: str
-    reason: str = ""
+    reason: str = Field(default="", max_length=2000)
 
 
 class EvidenceRequest(Frozen):

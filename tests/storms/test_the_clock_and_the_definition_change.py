@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from sqlmodel import update
 
 from daytwo.intake import declare
 from daytwo.lab.definition import lab_definition
 from daytwo.lab.server import now as wall
-from daytwo.store.tables import DecisionRow, NodeRow
+from daytwo.store.tables import DecisionRow, IncidentRow, NodeRow
+from tests.rows import keep
 from tests.storms.rig import SPEED, Rig, a_rig
 
 
@@ -58,3 +60,17 @@ async def test_an_open_repair_writes_nothing_more_once_its_node_has_left(migrate
         rig.broken(["node-04"])
         await rig.steps(1, 90)
         assert rig.marks() == {}
+
+
+async def test_nothing_is_looked_at_or_told_of_a_cluster_that_was_removed(
+    migrated_file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with a_rig(migrated_file, nodes=4) as rig:
+        ended = {"opened_at": rig.now(), "first_at": rig.now(), "last_at": rig.now(), "told_at": rig.now()}
+        keep(rig.store, IncidentRow(id="i-1", cluster="gone", fault_class="board", nodes=40, domains={}, **ended))
+        rig.reconciler._again["gone", "gpu-01"] = rig.now()
+        await rig.steps(1, 2)
+        assert (dict(rig.reconciler._again), [r.message for r in caplog.records if r.levelname == "WARNING"]) == (
+            {},
+            [],
+        )
