@@ -15,6 +15,8 @@ from daytwo.domain.vocabulary import ClusterKind, Frozen, NodeRole
 SERVED: Final = (ClusterKind.SLURM, ClusterKind.SIMULATED)
 """The kinds that this version can look after."""
 
+NODES_TWICE: Final = "a node in two groups"
+
 _REFERENCE: Final = re.compile(r"file:/.+|env:[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -194,15 +196,17 @@ class ClusterDefinition(Frozen):
     def _one_way_to_power(self) -> Self:
         # Unresolved acts name their driver by its number, so no second one may come before the first.
         if self.bmcs and self.hardware:
-            raise ValueError("hardware: found beside bmcs, allowed is one of the two")
+            raise ValueError("hardware: found it beside bmcs, allowed: one of the two")
         if self.reboot_by == "command" and (self.hardware is None or "reboot" not in self.hardware.acts):
-            raise ValueError("reboot_by: found 'command', which needs `hardware` with `reboot` among its acts")
+            raise ValueError(
+                "reboot_by: found 'command', allowed: scheduler or bmc, or `hardware` with `reboot` among its acts"
+            )
         return self
 
     @model_validator(mode="after")
     def _each_node_once(self) -> Self:
         for name, first, second in twice(expand_nodes(group.nodes) for group in self.groups):
-            raise ValueError(f"groups: node {name} is in group {first} and again in group {second}")
+            raise ValueError(f"groups: found {NODES_TWICE}, allowed: {name} in group {first} or in group {second}")
         return self
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from daytwo.domain.definition import ClusterDefinition, twice
+from daytwo.domain.definition import NODES_TWICE, ClusterDefinition, twice
 from daytwo.domain.definition_notes import check_definition
 from daytwo.domain.errors import BadInput
 from daytwo.domain.node_ranges import RangeError, expand_nodes
@@ -70,8 +70,9 @@ def _validated(document: Document) -> tuple[ClusterDefinition | None, list[Probl
     try:
         return ClusterDefinition.model_validate(document.data), []
     except ValidationError as error:
-        # An error without a place is about the whole: nodes that stand twice, which `_of_meaning` names by line.
-        return None, [_problem(document, details) for details in error.errors() if details["loc"]]
+        problems = [(_problem if details["loc"] else _of_whole)(document, details) for details in error.errors()]
+        # Nodes that stand twice are named by line in `_of_meaning`.
+        return None, [problem for problem in problems if problem.found != NODES_TWICE]
 
 
 def _problem(document: Document, details: ErrorDetails) -> Problem:
@@ -91,6 +92,13 @@ def _problem(document: Document, details: ErrorDetails) -> Problem:
         found, _, allowed = said.removeprefix("found ").partition(", allowed: ")
         return Problem(line, field, found, allowed)
     return Problem(line, field, _shown(details["input"]), said)
+
+
+def _of_whole(document: Document, details: ErrorDetails) -> Problem:
+    """Fields that do not go together. The model says which of them is to blame, as nothing else can."""
+    field, _, said = allowed_by(details).partition(": found ")
+    found, _, allowed = said.partition(", allowed: ")
+    return Problem(document.line_of((field,)), field, found, allowed)
 
 
 def _model_at(path: Path) -> type[BaseModel]:

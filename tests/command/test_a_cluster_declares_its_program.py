@@ -78,7 +78,7 @@ def test_what_a_checked_file_is_told_is_what_its_drivers_can_do(store: Store, fi
 
 
 def test_a_cluster_has_one_way_to_power() -> None:
-    with pytest.raises(ValueError, match="found beside bmcs, allowed is one of the two"):
+    with pytest.raises(ValueError, match="found it beside bmcs, allowed: one of the two"):
         cluster(bmcs=BMCS, hardware=PROGRAM)
 
 

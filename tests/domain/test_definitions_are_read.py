@@ -140,6 +140,16 @@ SLIPS = [
         "    roles: {boss: ['*'], lead: ['*']}\n    beyond_workers: [bos]\n    people:",
         "east.yaml:15: policy.approval.beyond_workers[0]: found 'bos', allowed: boss (did you mean that?)",
     ),
+    (
+        "hardware:",
+        "reboot_by: command\nhardware:",
+        "east.yaml:19: reboot_by: found 'command', allowed: scheduler or bmc, or `hardware` with `reboot` among",
+    ),
+    (
+        "hardware:",
+        "bmcs: [{nodes: [login-1], address: 'https://{node}-bmc', user: a, password: 'env:B'}]\nhardware:",
+        "east.yaml:20: hardware: found it beside bmcs, allowed: one of the two",
+    ),
 ]
 
 
@@ -156,6 +166,10 @@ def test_what_is_no_definition_at_all_is_bad_input(text: str) -> None:
 def test_all_slips_are_told_at_once_in_the_order_of_the_file() -> None:
     text = changed("gpus: 8", "gpu: 8").replace("name: east", "name: E").replace("mode: off", "mode: of")
     assert [line.split(":")[1] for line in lines_of(text)] == ["1", "9", "17"]
+
+
+def test_a_node_in_two_groups_is_told_once() -> None:
+    assert len(lines_of(changed("[login-1]", "[gpu-003]"))) == 1
 
 
 def test_a_file_full_of_slips_is_told_in_part() -> None:
