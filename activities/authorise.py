@@ -19,6 +19,7 @@ from daytwo.adapters import Cluster
 from daytwo.domain.exchange import AuthoriseInput, Claim, ClaimWritten, Verdict, WriteClaimInput
 from daytwo.domain.repair_states import EVENT_OF, after
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus, Moment, State
+from daytwo.service.decisions import proposed_moment
 from daytwo.service.rights import NotAllowed, may
 from daytwo.store import audit
 from daytwo.store.tables import DecisionRow, IncidentRow, NodeRow, RepairRow
@@ -230,10 +231,12 @@ def _claim_problem(arg: WriteClaimInput) -> str:
 def _write_claim(session: Session, arg: WriteClaimInput, now: datetime) -> str:
     claim = arg.claim
     # What stops an act must not be written between that act's last look and its sending.
-    session.get(RepairRow, arg.ref.repair_id, with_for_update=True)
+    repair = session.get(RepairRow, arg.ref.repair_id, with_for_update=True)
     ident = "d-temporal-" + hashlib.sha256(f"{arg.ref.repair_id} {claim.key}".encode()).hexdigest()[:16]
     if session.get(DecisionRow, ident) is None:
-        session.add(_claim_row(ident, claim, now))
+        row = _claim_row(ident, claim, now)
+        row.moment = proposed_moment(repair) if repair and claim.name == DecisionKind.APPROVE else Moment.NOW
+        session.add(row)
         told = {"decision": ident, "who": claim.who, "reason": claim.reason}
         audit.append(
             session, actor=_claimed_actor(claim), act=claim.name, subject=arg.ref.repair_id, data=told, now=now

@@ -27,6 +27,7 @@ WHY: Final = {
 }
 ACTS: Final = ("approve", "retry")
 """Decisions by which something is done to a node."""
+WHEN: Final = {"when-idle": " when its jobs have ended", "next-checkpoint": " at the next checkpoint"}
 TYPED: Final = {"return-after-tests": "return"}
 """Decisions whose command is another word."""
 LIFTED: Final = "What daytwo put on the node is lifted: it takes new work again, unless somebody else keeps it out."
@@ -85,7 +86,8 @@ def decide(service: Service, wish: Wish, seconds: int) -> int:
     decision = _until_ended(service, decision, seconds)
     status = decision["status"]
     if status in GOOD:
-        click.echo(f"{output.with_glyph(status)}: {_said(wish)}{_act_and_wait(service, wish)}{_why(decision)}")
+        done = _act_and_wait(service, wish, decision)
+        click.echo(f"{output.with_glyph(status)}: {_said(wish)}{done}{_why(decision)}")
         if (wish.kind, status) == ("dismiss", "accepted"):
             _tell_dismissal(service, wish)
             return exit_codes.OK
@@ -129,12 +131,12 @@ def waits(repair: Mapping[str, Any]) -> str:
     return str(repair["waiting_for"] or "; ".join(repair.get("would_wait_for", ())))
 
 
-def _act_and_wait(service: Service, wish: Wish) -> str:
+def _act_and_wait(service: Service, wish: Wish, decision: Mapping[str, Any]) -> str:
     """What was decided to be done, and what that waits for; nothing for a decision that does nothing to the node."""
     if wish.kind not in ACTS:
         return ""
     repair = service.get(f"/v1/repairs/{wish.repair}")
-    action = wish.more.get("action") or repair["action"] or "nothing"
+    action = f"{wish.more.get('action') or repair['action'] or 'nothing'}{WHEN.get(decision['moment'], '')}"
     if repair["state"] == "needs-help":
         return f": {action}; needs help: {output.clean(repair['attention'])}"
     waiting = waits(repair).removeprefix("waits ")

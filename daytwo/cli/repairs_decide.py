@@ -39,9 +39,7 @@ def decision(command: Callable[..., int]) -> Callable[..., int]:
 @click.option(
     "--moment",
     type=click.Choice(["now", "when-idle", "next-checkpoint"]),
-    default="now",
-    show_default=True,
-    help="When work may be interrupted.",
+    help="When work may be interrupted. Default: as proposed.",
 )
 @options.reason(required=False)
 def approve(repair: str, **given: Any) -> int:

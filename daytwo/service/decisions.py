@@ -40,14 +40,17 @@ class Identity:
 
 
 class DecisionRequest(Frozen):
-    """What is asked. `request_id` is the asker's own: sent twice, it is one decision. Only dismiss may snooze."""
+    """What is asked. `request_id` is the asker's own: sent twice, it is one decision. Only dismiss may snooze.
+
+    Without a `moment` an approval is for the one that is proposed.
+    """
 
     request_id: str = Field(min_length=8, max_length=128)
     repair_id: str
     revision: int = Field(ge=0)
     kind: DecisionKind
     action: Action | None = None
-    moment: Moment = Moment.NOW
+    moment: Moment | None = None
     reason: str = Field(default="", max_length=2000)
     snooze_seconds: int | None = Field(default=None, ge=0, le=90 * 24 * 3600)
 
@@ -130,6 +133,8 @@ def _already_made(session: Session, asker: Identity, request: DecisionRequest) -
     if row is None:
         return None
     content = _content(asker, request)
+    if request.moment is None:
+        del content["moment"]
     if {name: getattr(row, name) for name in content} != content:
         raise Stale(
             f"request_id: found {request.request_id!r}, which was already used for decision {row.id} "
@@ -182,12 +187,18 @@ def _check_action(repair: RepairRow, request: DecisionRequest) -> None:
 def _record(
     session: Session, asker: Identity, request: DecisionRequest, repair: RepairRow, *, now: datetime
 ) -> DecisionRow:
-    row = DecisionRow(id=new_id("d", now), at=now, **_content(asker, request))
+    moment = request.moment or (proposed_moment(repair) if request.kind is DecisionKind.APPROVE else Moment.NOW)
+    row = DecisionRow(id=new_id("d", now), at=now, **_content(asker, request) | {"moment": moment.value})
     session.add(row)
     touch(session, repair.cluster, repair.node)
     data = {"decision": row.id, "revision": row.revision, "action": row.action, "reason": row.reason}
     audit.append(session, asker.actor, row.kind, repair.id, data=data | {"channel": row.channel}, now=now)
     return row
+
+
+def proposed_moment(repair: RepairRow) -> Moment:
+    """When the proposal that stands would interrupt work."""
+    return Moment((repair.proposal or {}).get("moment", Moment.NOW))
 
 
 def _content(asker: Identity, request: DecisionRequest) -> dict[str, Any]:

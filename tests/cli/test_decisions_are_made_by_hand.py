@@ -32,9 +32,21 @@ def decisions(store: Store) -> list[DecisionRow]:
 
 def test_an_approval_waits_until_it_is_accepted(cli: Cli, fleet: Store) -> None:
     done = cli(*APPROVE, "--revision", "2", "--moment", "when-idle", "--reason", "job is dead")
-    assert (done.code, done.out) == (0, f"accepted: approve {REPAIR} revision 2: reboot\n")
+    assert (done.code, done.out) == (0, f"accepted: approve {REPAIR} revision 2: reboot when its jobs have ended\n")
     row = decisions(fleet)[0]
     assert (row.kind, row.moment, row.reason, row.action) == ("approve", "when-idle", "job is dead", None)
+
+
+@pytest.mark.parametrize(("proposed", "given"), [("now", ()), ("when-idle", ()), ("when-idle", ("--moment", "now"))])
+def test_an_approval_is_for_the_proposed_moment_unless_it_names_another(
+    cli: Cli, fleet: Store, proposed: str, given: tuple[str, ...]
+) -> None:
+    with fleet.write() as session:
+        repair = session.get_one(RepairRow, REPAIR)
+        repair.proposal = {**(repair.proposal or {}), "moment": proposed}
+    for _ in range(2):
+        cli(*APPROVE, "--revision", "2", "--request-id", "ticket-4711", *given)
+    assert [row.moment for row in decisions(fleet)] == ["now" if given else proposed]
 
 
 def test_another_action_can_be_approved_with_a_reason_and_is_named(cli: Cli, fleet: Store) -> None:

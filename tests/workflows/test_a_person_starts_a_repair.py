@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from daytwo.domain.vocabulary import Action, State
+from daytwo.domain.vocabulary import Action, Moment, State
 from daytwo.service.asking import RepairRequest, ask
 from tests.workflows.plane import OPERATOR, Plane
 
@@ -16,6 +16,6 @@ async def test_a_healthy_node_is_rebooted_for_who_asked_once_it_is_approved(plan
     opened = await asyncio.to_thread(ask, plane.store, OPERATOR, request, datetime.now(UTC))
     proposed = await plane.proposed(node)
     assert (proposed.id, proposed.action, proposed.opened_by) == (opened.id, "reboot", "cli:oli")
-    await plane.approved(node)
+    await plane.approved(node, moment=Moment.NOW)  # proposed is: when its jobs have ended
     await plane.in_state(node, State.SUCCEEDED, seconds=60)
     assert plane.acts(node, "reboot") == 1
