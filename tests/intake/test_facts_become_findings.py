@@ -114,3 +114,21 @@ def test_a_finding_is_put_right_even_if_the_facts_stayed(intake: Any) -> None:
     intake.send(intake.observation(fault="slurm-drained", entity="node"))
     assert poll(intake, intake.facts()) == ("gpu-01",)
     assert [row.status for row in intake.findings()] == ["cleared"]
+
+
+@pytest.mark.parametrize(
+    ("states", "fields", "ended"),
+    [
+        (("IDLE", "NOT_RESPONDING"), {"responding": False}, False),
+        (("UNKNOWN",), {"responding": False}, False),
+        (("IDLE",), {}, True),
+        (("IDLE", "POWERED_DOWN", "NOT_RESPONDING"), {"responding": False}, True),
+        (("REBOOT_ISSUED", "NOT_RESPONDING"), {"responding": False, "rebooting": True}, True),
+    ],
+)
+def test_a_node_that_was_down_is_back_when_it_is_heard_and_not_when_it_is_resumed(
+    intake: Any, states: tuple[str, ...], fields: dict[str, Any], ended: bool
+) -> None:
+    poll(intake, intake.facts("DOWN", "NOT_RESPONDING", responding=False, **KILL))
+    poll(intake, intake.facts(*states, **fields))
+    assert {row.status for row in intake.findings()} == {"cleared" if ended else "firing"}
