@@ -45,9 +45,13 @@ class Watched:
         with self.store.read() as session:
             return set(session.exec(silence))
 
-    async def until(self, status: str) -> None:
+    async def until(self, status: str, *, resumed: bool = False) -> None:
+        """Watch until that is so; `resumed`: somebody resumes the node whenever Slurm lets them."""
         async with asyncio.timeout(40):
             while self.found() != {status}:
+                if resumed:
+                    with contextlib.suppress(Failed):  # it is refused where Slurm has nothing to lift
+                        self.hands.update(NODE, "resume")
                 await self.watch.step()
                 await asyncio.sleep(0.2)
 
@@ -85,7 +89,4 @@ async def test_a_dead_node_stays_down_over_a_restart_of_slurmctld_until_it_is_he
         assert (dead.found(), (await dead.hands.scheduler.node(NODE)).responding) == ({"firing"}, False)
         await asyncio.sleep(0.5)
     dead.hands.lab.power_on(NODE)
-    await dead.hands.until(lambda: dead.hands.lab.states()[NODE] == "DOWN" or "IDLE" in dead.hands.lab.states()[NODE])
-    with contextlib.suppress(Failed):  # it is refused where Slurm has nothing to lift
-        dead.hands.update(NODE, "resume")
-    await dead.until("cleared")
+    await dead.until("cleared", resumed=True)
