@@ -111,7 +111,9 @@ def _count_rows(counts: Counts, session: Session) -> None:
     firing = session.exec(select(FindingRow).where(FindingRow.status == FindingStatus.FIRING)).all()
     still_open = session.exec(select(RepairRow).where(col(RepairRow.open_key).is_not(None))).all()
     counts.still_firing, counts.open_repairs = len(firing), len(still_open)
-    counts.left += [f"still open: {row.id} {row.node} {row.state}, opened {row.opened_at}" for row in still_open]
+    counts.left += [
+        f"still open: {row.id} {row.node} {row.state}, opened {row.opened_at}: {row.attention}" for row in still_open
+    ]
     counts.left += [
         f"still firing: {row.node} {row.fault}, boot {row.boot_id}, first {row.first_seen}, last {row.last_seen}, "
         f"received {row.last_received}, judged up to {row.judged_up_to}, observation {row.last_observation}"
