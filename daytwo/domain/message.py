@@ -173,7 +173,7 @@ def _jobs(proposal: Proposal) -> list[str]:
     if not proposal.workloads:
         unknown = any(line.startswith("unknown: the jobs") for line in proposal.lost)
         return ["Jobs: not known, the scheduler could not be read." if unknown else "No job on the node."]
-    lines = [_job(job) for job in proposal.workloads[:MAX_JOBS]]
+    lines = [_job(job, proposal.moment) for job in proposal.workloads[:MAX_JOBS]]
     more = len(proposal.workloads) - MAX_JOBS
     return [*lines, f"and {more} more jobs"] if more > 0 else lines
 
@@ -183,10 +183,10 @@ def _reserved(proposal: Proposal) -> list[str]:
     return [f"Also: {clean(proposal.reserved, 300)}."] if proposal.reserved else []
 
 
-def _job(job: Workload) -> str:
+def _job(job: Workload, moment: Moment) -> str:
     size = f"{len(job.nodes)} node{'s' if len(job.nodes) != 1 else ''}/{job.gpus} GPUs"
     owner = clean("/".join(filter(None, (job.user, job.account))), MAX_NAME)
-    end = "is requeued" if is_requeued(job) else "is waited for"
+    end = "is requeued" if is_requeued(job) and moment is not Moment.WHEN_IDLE else "is waited for"
     times = f"{_span(job.elapsed_seconds)} of {_span(job.time_limit_seconds)}"
     return f"Job {clean(job.id, MAX_NAME)} {clean(job.name, MAX_NAME)}, {owner}, {size}, {times}: {end}"
 
@@ -219,7 +219,9 @@ def _stakes(proposal: Proposal) -> str:
 
 
 def _why(proposal: Proposal) -> str:
-    return f"{clean(proposal.reason)} Rule: {clean(proposal.rule, 200)}. Source: {clean(proposal.source, 300)}."
+    reason = clean(proposal.reason)
+    reason += "" if reason.endswith(".") else "."
+    return f"{reason} Rule: {clean(proposal.rule, 200)}. Source: {clean(proposal.source, 300)}."
 
 
 def _answer(proposal: Proposal) -> str:

@@ -102,6 +102,7 @@ def build_proposal(
 ) -> Proposal:
     """Return what a person is asked: the advice, the jobs it would interrupt, what would be lost and what is kept."""
     workloads = situation.workloads if interrupts(advice.action) else ()
+    moment = _moment(advice, workloads)
     return Proposal(
         **dict(advice),
         repair_id=repair_id,
@@ -112,9 +113,9 @@ def build_proposal(
         last_observation=last_observation,
         workloads=workloads or (),
         lost=_lost(advice, workloads, situation.survives_reboot),
-        kept=_kept(advice, workloads, situation.survives_reboot),
+        kept=_kept(advice, workloads, situation.survives_reboot, moment),
         contain=contain,
-        moment=_moment(advice, workloads),
+        moment=moment,
         policy_revision=situation.policy_revision,
         boot_id=situation.boot_id,
         boot_time=situation.facts.boot_time if situation.facts else None,
@@ -169,16 +170,20 @@ def _data_lost(advice: Advice, survives: dict[str, bool]) -> tuple[str, ...]:
     return (*paths, *unknown)
 
 
-def _kept(advice: Advice, workloads: tuple[Workload, ...] | None, survives: dict[str, bool]) -> tuple[str, ...]:
+def _kept(
+    advice: Advice, workloads: tuple[Workload, ...] | None, survives: dict[str, bool], moment: Moment
+) -> tuple[str, ...]:
     if not interrupts(advice.action):
         return ("everything: nothing that runs is touched",)
-    jobs = tuple(_job_kept(job) for job in workloads or ())
+    jobs = tuple(_job_kept(job, moment) for job in workloads or ())
     if advice.action in BOOTS:
         return (*jobs, *(path for path, kept in _paths(survives).items() if kept))
     return (*jobs, "files") if advice.action is Action.RESET_GPU else jobs
 
 
-def _job_kept(job: Workload) -> str:
+def _job_kept(job: Workload, moment: Moment) -> str:
+    if moment is Moment.WHEN_IDLE:
+        return f"job {job.id} of {job.user} ends first"
     if is_requeued(job):
         return f"job {job.id} of {job.user} is requeued, as it asked"
     return f"job {job.id} of {job.user} is waited for, never cancelled: it did not ask to be requeued"

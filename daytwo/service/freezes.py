@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from daytwo.domain.errors import BadInput, NotFound
+from daytwo.domain.errors import BadInput, NotFound, Refused
 from daytwo.service.administration import check_all
 from daytwo.service.decisions import Identity
 from daytwo.service.models import FreezeView
@@ -19,6 +19,9 @@ from daytwo.store.engine import Store
 from daytwo.store.tables import AuditRow, ClusterRow, FreezeRow
 
 EVERYTHING = "*"
+LONGEST_REASON = 4000
+"""Characters of the reasons of all who want a scope frozen."""
+MOST_NAMED = 5
 
 
 def freeze(store: Store, asker: Identity, scope: str, *, reason: str, now: datetime) -> FreezeView:
@@ -36,7 +39,7 @@ def freeze(store: Store, asker: Identity, scope: str, *, reason: str, now: datet
         if row is None:
             row = FreezeRow(scope=scope, reason=reason, actor=asker.actor, at=now)
         elif reason not in row.reason or asker.actor not in (row.actor, *_joined(session, row)):
-            row.reason = f"{row.reason}; also {asker.actor}: {reason}"
+            row.reason = f"{row.reason}; also {asker.actor}: {reason}"[:LONGEST_REASON]
         session.add(row)
         audit.append(session, asker.actor, "freeze", scope, data={"reason": reason}, now=now)
         session.flush()
@@ -54,8 +57,9 @@ def thaw(
     _need_reason(reason, "thaw")
     with store.write() as session:
         rows = _frozen(session, scope)
-        if {asker.actor} != {actor for row in rows for actor in (row.actor, *_joined(session, row))}:
-            _check_may_thaw(session, asker, scope, owner)
+        others = {actor for row in rows for actor in (row.actor, *_joined(session, row))} - {asker.actor}
+        if others:
+            _check_may_thaw(session, asker, scope, owner, others=sorted(others))
         for row in rows:
             row.thawed_at, row.thawed_by = now, asker.actor
         session.add_all(rows)
@@ -105,11 +109,15 @@ def _frozen(session: Session, scope: str) -> list[FreezeRow]:
     return rows
 
 
-def _check_may_thaw(session: Session, asker: Identity, scope: str, owner: str) -> None:
+def _check_may_thaw(session: Session, asker: Identity, scope: str, owner: str, *, others: Sequence[str]) -> None:
     cluster = scope.partition("/")[0]
     found = select(ClusterRow)
     rows = session.exec(found if scope == EVERYTHING else found.where(ClusterRow.name == cluster)).all()
-    check_all(asker, rows, owner)
+    try:
+        check_all(asker, rows, owner)
+    except Refused as error:
+        by = f"{scope} is frozen by {', '.join(others[:MOST_NAMED])}"
+        raise Refused(f"{by}: {error}", following="daytwo freeze --list, and ask one of them") from None
 
 
 def _look_at_nodes_in(session: Session, scope: str) -> None:

@@ -85,6 +85,8 @@ def test_the_text_says_how_it_is(situation: Any, words: str) -> None:
     [
         ({"contain": False}, "daytwo keeps no new jobs off"),
         ({"moment": Moment.WHEN_IDLE}, "reboot when its jobs have ended, then test"),
+        ({"moment": Moment.WHEN_IDLE}, "Job 77 llm-70b, bob/nlp, 1 node/8 GPUs, ? of ?: is waited for"),
+        ({"reason": "new firmware"}, "Why: new firmware. Rule:"),
         ({"moment": Moment.NEXT_CHECKPOINT}, "reboot at the next checkpoint, then test"),
         ({"mode": Mode.AUTO}, "The policy approves it."),
         ({"action": Action.INSPECT}, "Do: inspect, then test.\n"),

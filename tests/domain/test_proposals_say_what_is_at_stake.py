@@ -107,6 +107,11 @@ def test_jobs_of_a_node_that_is_only_degraded_end_first(
     assert proposing(action, fault, workloads=workloads).moment is moment
 
 
+def test_a_job_that_ends_first_is_not_told_to_be_requeued() -> None:
+    job = a_job(may_requeue=True, opted_into_requeue=True)
+    assert proposing(Action.REBOOT, "slurm-drained", workloads=(job,)).kept[0] == "job 88213 of alice ends first"
+
+
 def test_a_proposal_carries_what_it_was_made_from() -> None:
     proposal = a_proposal(a_situation(a_finding(evidence=("NVRM: Xid …",)), policy_revision=7))
     assert (proposal.repair_id, proposal.revision, proposal.last_observation, proposal.at) == (

@@ -237,7 +237,7 @@ def test_a_freeze_that_somebody_else_wants_too_is_not_ended_by_who_froze_first(
     post_as_stranger(open_socket, "/v1/freezes", {"scope": "east", "reason": "smoke"})
     freeze(client)
     status, answer = post_as_stranger(open_socket, "/v1/thaws", {"scope": "east", "reason": "over"})
-    assert (status, answer["type"]) == (403, "Refused")
+    assert (status, answer["type"], f"east is frozen by {ME}: " in answer["error"]) == (403, "Refused", True)
 
 
 def test_a_body_that_is_too_long_is_refused_while_it_comes(client: httpx.Client) -> None:
