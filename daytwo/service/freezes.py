@@ -16,7 +16,7 @@ from daytwo.service.reads.lookup import find_cluster, find_node, node_key
 from daytwo.service.reads.plane import freeze_view
 from daytwo.store import audit, locks
 from daytwo.store.engine import Store
-from daytwo.store.tables import AuditRow, ClusterRow, FreezeRow
+from daytwo.store.tables import AuditRow, ClusterRow, FreezeRow, NodeRow
 
 EVERYTHING = "*"
 LONGEST_REASON = 4000
@@ -77,7 +77,15 @@ def _known(session: Session, scope: str) -> str:
     """The scope as acts look it up: a node may be named in more than one way."""
     if scope == EVERYTHING:
         return scope
-    return node_key(find_node(session, scope)) if "/" in scope else find_cluster(session, scope).name
+    if "/" in scope:
+        return node_key(find_node(session, scope))
+    try:
+        return find_cluster(session, scope).name
+    except NotFound as error:
+        nodes = session.exec(select(NodeRow).where(NodeRow.name == scope).limit(MOST_NAMED)).all()
+        meant = "; ".join(f"daytwo freeze {node_key(node)} --reason ..." for node in nodes)
+        why = "A scope is `*`, a cluster, or `cluster/node`. Nothing was done."
+        raise NotFound(str(error), why=why, following=meant or "daytwo clusters list") from None
 
 
 def _standing(scope: str) -> SelectOfScalar[FreezeRow]:

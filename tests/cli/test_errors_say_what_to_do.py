@@ -97,6 +97,13 @@ def test_a_repair_that_cannot_be_asked_for_says_what_is_in_its_way(
     assert (done.code, says in lines(done.err)[2]) == (5, True)
 
 
+def test_a_freeze_of_a_bare_node_names_the_command_for_it(cli: Cli) -> None:
+    done = cli("freeze", "gpu-07", "--reason", "x")
+    _, why, following = lines(done.err)
+    assert (done.code, "`cluster/node`" in why) == (3, True)
+    assert following.endswith("daytwo freeze east/gpu-07 --reason ...")
+
+
 def test_a_thaw_of_what_is_not_frozen_says_what_is(cli: Cli) -> None:
     cli("freeze", "east", "--reason", "storm")
     done = cli("thaw", "--reason", "x")
