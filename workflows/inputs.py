@@ -80,7 +80,7 @@ def record(run: x.Run, event: Event, to_state: State, now: datetime, *, actor: s
         text=text,
         attention=run.attention if to_state is State.NEEDS_HELP else "",
         proposal=run.proposal,
-        approved_action=None if to_state is State.PROPOSED or not run.approval else run.approval.action,
+        approved_action=run.approval.action if run.approval else None,
         disturbed=run.disturbed,
         stamps=run.stamps,
     )

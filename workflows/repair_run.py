@@ -224,6 +224,8 @@ class RepairRun:
             raise ApplicationError(f"{event} is not accepted in {run.state}", non_retryable=True)
         if event in STAMPS:
             run.stamps[STAMPS[event]] = now
+        if to_state is State.PROPOSED:
+            run.approval = None
         if to_state is State.NEEDS_HELP:
             run.attention, run.revision = self._text, run.revision + 1
         actor, noted = self._verdict.actor if self._verdict else "daytwo", run.note
