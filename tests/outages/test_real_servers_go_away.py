@@ -66,6 +66,8 @@ async def test_without_temporal_nodes_are_contained_decisions_kept_and_repairs_g
 ) -> None:
     decided = await plane.broken()
     await plane.proposed(decided)
+    # A job that starts before that has an owner of whom the approval says nothing.
+    await plane.until(lambda: "DRAIN" in plane.scheduler_states(decided), "it is contained")
     with outage(plane):
         decision = await plane.written(decided, DecisionKind.APPROVE)
         fresh = await plane.broken()
