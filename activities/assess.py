@@ -22,7 +22,7 @@ from daytwo.domain.errors import TryAgain
 from daytwo.domain.exchange import AssessInput, Assessment
 from daytwo.domain.others_hands import others_work
 from daytwo.domain.policy import Policy, Timing
-from daytwo.domain.proposal import Proposal, build_proposal, has_grown
+from daytwo.domain.proposal import Proposal, build_proposal, has_grown, new_owners, refreshed
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.situation import Situation
 from daytwo.domain.triage import Propose, Verdict, triage
@@ -157,7 +157,7 @@ def _refreshed(arg: AssessInput, new: Proposal) -> Proposal | None:
     old = arg.proposal
     if old is None or arg.state is not State.PROPOSED:
         return None
-    current = new.model_copy(update={"revision": old.revision})
+    current = refreshed(old, new)
     return current if current.model_copy(update={"at": old.at}) != old else None
 
 
@@ -248,7 +248,7 @@ def _growth(old: Proposal, new: Proposal) -> str:
         return f"{new.action} instead of {old.action}: {new.reason}"
     if lost := set(new.lost) - set(old.lost):
         return f"more would be lost: {'; '.join(sorted(lost))}"
-    return "it concerns more owners than before"
+    return f"it would concern {', '.join(new_owners(old, new))} too, whom nobody was asked about"
 
 
 def _idle(facts: NodeFacts | None, workloads: tuple[Workload, ...] | None) -> bool | None:

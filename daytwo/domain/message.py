@@ -14,7 +14,7 @@ import unicodedata
 from typing import Final
 
 from daytwo.domain.others_hands import OURS, is_taken, others_work, taken_by
-from daytwo.domain.proposal import NOT_CONTAINED, Proposal, interrupts, is_requeued
+from daytwo.domain.proposal import NOT_CONTAINED, Proposal, interrupts, is_requeued, owner_of
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.vocabulary import Frozen, Mode, Moment, Severity, State, Workload
 
@@ -172,10 +172,19 @@ def _jobs(proposal: Proposal) -> list[str]:
         return ["Interrupts nothing."]
     if not proposal.workloads:
         unknown = any(line.startswith("unknown: the jobs") for line in proposal.lost)
-        return ["Jobs: not known, the scheduler could not be read." if unknown else "No job on the node."]
+        none = "Jobs: not known, the scheduler could not be read." if unknown else "No job on the node."
+        return [none, *_gone(proposal)]
     lines = [_job(job, proposal.moment) for job in proposal.workloads[:MAX_JOBS]]
     more = len(proposal.workloads) - MAX_JOBS
-    return [*lines, f"and {more} more jobs"] if more > 0 else lines
+    return [*lines, *([f"and {more} more jobs"] if more > 0 else []), *_gone(proposal)]
+
+
+def _gone(proposal: Proposal) -> list[str]:
+    """Whose jobs have ended since it was proposed: an approval goes for their next ones too."""
+    gone = sorted(set(proposal.owners) - {owner_of(job) for job in proposal.workloads})
+    named = ", ".join(clean(owner, MAX_NAME) for owner in gone[:MAX_JOBS])
+    more = f" and {len(gone) - MAX_JOBS} more" if len(gone) > MAX_JOBS else ""
+    return [f"It goes for new jobs of {named}{more} too, whose jobs have ended since it was proposed."] if gone else []
 
 
 def _reserved(proposal: Proposal) -> list[str]:
@@ -185,7 +194,7 @@ def _reserved(proposal: Proposal) -> list[str]:
 
 def _job(job: Workload, moment: Moment) -> str:
     size = f"{len(job.nodes)} node{'s' if len(job.nodes) != 1 else ''}/{job.gpus} GPUs"
-    owner = clean("/".join(filter(None, (job.user, job.account))), MAX_NAME)
+    owner = clean(owner_of(job), MAX_NAME)
     end = "is requeued" if is_requeued(job) and moment is not Moment.WHEN_IDLE else "is waited for"
     times = f"{_span(job.elapsed_seconds)} of {_span(job.time_limit_seconds)}"
     return f"Job {clean(job.id, MAX_NAME)} {clean(job.name, MAX_NAME)}, {owner}, {size}, {times}: {end}"

@@ -51,7 +51,8 @@ class Proposal(Lasting):
     """What daytwo wants to do to a node and why. `lost` and `kept` are sentences; a job's times are in `workloads`.
 
     `last_observation` is the last one it has taken into account. `reserved` says for whom the node is reserved.
-    `before` is what the node was before its fault, and must be again; proposals of 0.1.0 do not have it.
+    `before` is what the node was before its fault, and must be again; proposals of 0.1.0 do not have it. `owners` are
+    all whose jobs this revision has been shown with, also of those that have ended since.
     """
 
     repair_id: str
@@ -75,6 +76,7 @@ class Proposal(Lasting):
     findings: tuple[int, ...] = ()
     last_observation: int = 0
     workloads: tuple[Workload, ...] = ()
+    owners: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
@@ -112,6 +114,7 @@ def build_proposal(
         rules_fired=rules_fired,
         last_observation=last_observation,
         workloads=workloads or (),
+        owners=tuple(sorted({owner_of(job) for job in workloads or ()})),
         lost=_lost(advice, workloads, situation.survives_reboot),
         kept=_kept(advice, workloads, situation.survives_reboot, moment),
         contain=contain,
@@ -130,8 +133,30 @@ def has_grown(old: Proposal, new: Proposal) -> bool:
 
     Fewer jobs, more evidence or a second companion code are no reason to ask a person again (operations.md, rule 14).
     """
-    owners = {(w.user, w.account) for w in new.workloads} - {(w.user, w.account) for w in old.workloads}
-    return new.action != old.action or bool(set(new.lost) - set(old.lost)) or bool(owners)
+    return new.action != old.action or bool(set(new.lost) - set(old.lost)) or bool(new_owners(old, new))
+
+
+def owner_of(job: Workload) -> str:
+    """Whose job it is: user and account."""
+    return "/".join(filter(None, (job.user, job.account)))
+
+
+def owners_shown(proposal: Proposal) -> set[str]:
+    """Everybody whose jobs this revision was shown with; a proposal of 0.1.0 names those of now only."""
+    return {*proposal.owners, *map(owner_of, proposal.workloads)}
+
+
+def refreshed(old: Proposal, new: Proposal) -> Proposal:
+    """`new`, which has not grown, under the revision of `old`. Whoever that was shown with stays asked about.
+
+    Else an approval would end as soon as the next job of the same owner starts.
+    """
+    return new.model_copy(update={"revision": old.revision, "owners": tuple(sorted(owners_shown(old)))})
+
+
+def new_owners(old: Proposal, new: Proposal) -> list[str]:
+    """Who has work on the node in `new` and was in no version of `old`: jobs of one owner come and go."""
+    return sorted({owner_of(job) for job in new.workloads} - owners_shown(old))
 
 
 def interrupts(action: Action) -> bool:

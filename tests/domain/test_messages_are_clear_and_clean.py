@@ -23,9 +23,9 @@ from daytwo.domain.message import (
     summary_line,
 )
 from daytwo.domain.policy import FaultRule, Policy
-from daytwo.domain.proposal import Proposal
+from daytwo.domain.proposal import Proposal, refreshed
 from daytwo.domain.seams import NodeFacts, Ownership
-from daytwo.domain.vocabulary import Action, Mode, Moment, State
+from daytwo.domain.vocabulary import Action, Mode, Moment, State, Workload
 from tests.builders import a_finding, a_job, a_proposal, a_situation, node_facts
 from workflows.names import CLAIMABLE, workflow_id
 
@@ -56,6 +56,17 @@ Rule: action of xid-79 by catalogue. Source: NVIDIA catalogue: RESTART_BM; CONTA
 
 def test_a_proposal_is_read_in_ten_seconds() -> None:
     assert as_text(the_proposal()) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("left", "gone"), [((), "alice/nlp, bob/nlp"), (JOBS[:1], "bob/nlp")], ids=["none left", "one left"]
+)
+def test_whoever_reads_a_proposal_reads_for_whose_jobs_it_goes_too(left: tuple[Workload, ...], gone: str) -> None:
+    now = the_proposal().model_copy(update={"workloads": left})
+    line = f"It goes for new jobs of {gone} too, whose jobs have ended since it was proposed."
+    told = refreshed(the_proposal(), now)
+    shown = (as_text(told), as_markdown(told, State.PROPOSED).replace("\\", ""))
+    assert [line in text for text in shown] == [True, True]
 
 
 def test_a_proposal_is_one_line() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daytwo.domain.policy import FaultRule, Policy
-from daytwo.domain.proposal import Proposal, has_grown, interrupts, is_requeued
+from daytwo.domain.proposal import Proposal, has_grown, interrupts, is_requeued, new_owners, refreshed
 from daytwo.domain.vocabulary import Action, Moment
 from tests.builders import GPU, NOW, a_finding, a_job, a_proposal, a_situation
 
@@ -160,3 +160,19 @@ ONE_JOB = proposing(Action.REBOOT, workloads=(a_job(),))
 )
 def test_a_person_is_asked_again_only_when_more_is_at_stake(new: Proposal, grown: bool) -> None:
     assert has_grown(ONE_JOB, new) is grown
+
+
+def test_the_next_job_of_somebody_whose_job_has_ended_asks_nobody_again() -> None:
+    ended = refreshed(ONE_JOB, proposing(Action.REBOOT))
+    assert (ended.workloads, has_grown(ended, ONE_JOB)) == ((), False)
+    assert has_grown(refreshed(ended, proposing(Action.REBOOT)), ONE_JOB) is False
+
+
+def test_somebody_who_was_in_no_version_of_a_revision_is_named() -> None:
+    ended = refreshed(ONE_JOB, proposing(Action.REBOOT))
+    assert new_owners(ended, proposing(Action.REBOOT, workloads=(a_job(), a_job("99", user="carol")))) == ["carol/nlp"]
+
+
+def test_a_proposal_of_before_knows_the_owners_of_its_jobs() -> None:
+    before = Proposal.model_validate(ONE_JOB.model_dump(exclude={"owners"}))
+    assert has_grown(refreshed(before, proposing(Action.REBOOT)), ONE_JOB) is False
