@@ -11,6 +11,19 @@ from pathlib import Path
 from daytwo.domain.errors import Refused
 
 
+def holder(state_dir: Path) -> int | None:
+    """The process that holds the folder, or `None` where nobody does or it cannot be read."""
+    try:
+        with (state_dir / "up.lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(lock.read())
+    except (OSError, ValueError):
+        return None
+    return None
+
+
 @contextmanager
 def only_one(state_dir: Path) -> Iterator[None]:
     """Hold `up.lock` in the folder until this process ends. Raises `Refused` naming the process that holds it."""

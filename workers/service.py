@@ -18,7 +18,7 @@ from daytwo.backoff import patiently
 from daytwo.domain.errors import DaytwoError, TryAgain
 from daytwo.process import harden
 from daytwo.service.app import create_app
-from daytwo.service.local_socket import actor_of, listen, server
+from daytwo.service.local_socket import actor_of, listen, server, stay_bound
 from daytwo.settings import Settings
 from daytwo.store.engine import Store
 from daytwo.temporal import Repairs, TemporalDelivery, connect
@@ -47,33 +47,36 @@ async def serve(settings: Settings) -> None:
     """Serve until a signal. Raises `Refused` when another service has the socket, `TooNew` as the store does."""
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = Store(settings.store_url)
-    migrating: asyncio.Task[None] | None = None
+    beside: list[asyncio.Task[None]] = []
     try:
         try:
             await asyncio.to_thread(store.migrate)
         except TryAgain as error:
             # People must be told just then. Until it is back, only the status answers with anything but an error.
             log.warning("%s", error)
-            migrating = asyncio.create_task(patiently("the store", lambda: asyncio.to_thread(store.migrate)))
+            again = patiently("the store", lambda: asyncio.to_thread(store.migrate))
+            beside.append(asyncio.create_task(again))
         delivery = WhenTemporalAnswers(store, settings.task_queue)
         app = create_app(store, delivery=delivery, owner=actor_of(os.geteuid()))
         bound = listen(settings.service_socket)
         log.info("serving people on %s", settings.service_socket)
         web = server(app)
-        if migrating is not None:
-            migrating.add_done_callback(lambda done: _stop_where_it_failed(done, web))
+        beside.append(asyncio.create_task(stay_bound(web, settings.service_socket)))
+        for task in beside:
+            task.add_done_callback(lambda done: _stop_where_it_failed(done, web))
         await web.serve(sockets=[bound])
-        if migrating is not None and migrating.done():
-            migrating.result()
+        for task in beside:
+            if task.done():
+                task.result()
     finally:
-        if migrating is not None:
-            migrating.cancel()
+        for task in beside:
+            task.cancel()
         store.close()
 
 
-def _stop_where_it_failed(migrating: asyncio.Task[None], web: uvicorn.Server) -> None:
-    """A store that came back newer than this program is not to be read or written by it."""
-    if not migrating.cancelled() and migrating.exception() is not None:
+def _stop_where_it_failed(done: asyncio.Task[None], web: uvicorn.Server) -> None:
+    """End when the store came back newer than this program, or when another service took the socket."""
+    if not done.cancelled() and done.exception() is not None:
         web.should_exit = True
 
 

@@ -108,10 +108,15 @@ def _following(path: str) -> str:
 
 
 def _away(socket: Path, error: Exception) -> Failure:
+    from daytwo import settings
+    from daytwo.one_at_a_time import holder
+
+    here = settings.load()
     why = "There is no such socket." if not socket.exists() else f"{type(error).__name__}: {error}"
+    following = "daytwo up (this machine), or DAYTWO_STATE_DIR=… / --socket … (another installation)"
+    if socket == here.service_socket and (process := holder(here.state_dir)):
+        why += f" daytwo is up on {here.state_dir} (process {process}), so its service starts again, or binds anew."
+        following = f"the same command in a few seconds; else see {here.state_dir / 'log'}/service.log"
     return Failure(
-        f"the service does not answer on {socket}",
-        why=why,
-        following="daytwo up (this machine), or DAYTWO_STATE_DIR=… / --socket … (another installation)",
-        exit_code=exit_codes.UNREACHABLE,
+        f"the service does not answer on {socket}", why=why, following=following, exit_code=exit_codes.UNREACHABLE
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import pwd
 import socket
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -18,8 +19,13 @@ from daytwo.domain.errors import Refused
 from daytwo.domain.vocabulary import Channel
 from daytwo.service.decisions import Identity
 
+log = logging.getLogger(__name__)
+
 MODE = 0o660
 """Owner and group may connect: put people who decide into the socket's group."""
+
+LOOK_SECONDS: Final = 1.0
+"""How often the service looks whether its socket is still where people look for it."""
 
 GRACE_SECONDS = 5
 """How long a stopping service lets requests finish; a client that waits for a decision just asks again."""
@@ -76,7 +82,7 @@ def listen(path: Path) -> socket.socket:
 
 
 def server(app: FastAPI) -> uvicorn.Server:
-    """The HTTP server for `app`; run it with `serve(sockets=[listen(path)])`."""
+    """The HTTP server for `app`; run it with `serve(sockets=[listen(path)])`, and `stay_bound` beside it."""
     # proxy_headers is off because a header must never say who somebody is.
     config = uvicorn.Config(
         app,
@@ -89,6 +95,45 @@ def server(app: FastAPI) -> uvicorn.Server:
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     return uvicorn.Server(config)
+
+
+async def stay_bound(web: uvicorn.Server, path: Path) -> None:
+    """Bind the socket again whenever its file was deleted or replaced; requests under way go on.
+
+    Runs until it is cancelled. Raises `Refused` when another service listens there now.
+    """
+    mine = _file_at(path)
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        if not web.started or web.should_exit or _file_at(path) == mine:
+            continue
+        log.warning("the socket %s was deleted or replaced; it is bound again", path)
+        try:
+            await _move(web, listen(path))
+        except OSError as error:
+            log.warning("the socket %s cannot be bound: %s", path, error)
+            continue
+        mine = _file_at(path)
+
+
+async def _move(web: uvicorn.Server, bound: socket.socket) -> None:
+    """Let a server that runs take its connections from another socket."""
+
+    def protocol() -> asyncio.Protocol:
+        return PeerProtocol(web.config, web.server_state, web.lifespan.state)
+
+    left, web.servers = web.servers, [await asyncio.get_running_loop().create_server(protocol, sock=bound)]
+    for server in left:
+        server.close()
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Which file is there, or `None`. A listening socket does not notice that its file went."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _clear_stale(path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from daytwo.agent import main as agent
 from daytwo.cli.processes import AGENT_OPTIONS
 from daytwo.lab.main import main as lab
+from daytwo.one_at_a_time import only_one
 from tests.cli.conftest import Cli, runner
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +57,19 @@ def test_a_service_that_is_not_there_is_unreachable(alone: Cli) -> None:
     done = alone("repairs", "list")
     assert (done.code, done.out) == (7, "")
     assert "There is no such socket." in done.err
+
+
+@FORGOTTEN
+@pytest.mark.parametrize("up", [True, False])
+def test_a_plane_that_is_up_without_its_socket_is_not_to_be_started(
+    tmp_path: Path, alone: Cli, monkeypatch: pytest.MonkeyPatch, up: bool
+) -> None:
+    for name, path in (("STATE_DIR", tmp_path), ("SERVICE_SOCKET", tmp_path / "nobody")):
+        monkeypatch.setenv(f"DAYTWO_{name}", str(path))
+    with only_one(tmp_path) if up else nullcontext():
+        said = alone("repairs", "list").err
+    told = f"daytwo is up on {tmp_path} (process {os.getpid()})"
+    assert (told in said, "Next: daytwo up" in said) == (up, not up)
 
 
 @FORGOTTEN

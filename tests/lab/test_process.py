@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,19 @@ def test_a_lab_that_is_ready_serves_its_user_and_ends_on_sigterm(
     assert socket_path.stat().st_mode & 0o777 == 0o600
     process.send_signal(signal.SIGTERM)
     assert (process.wait(10), socket_path.exists()) == (0, False)
+
+
+def test_a_socket_that_was_deleted_is_there_again_and_the_fleet_is_as_it_was(
+    process: subprocess.Popen[str], socket_path: Path
+) -> None:
+    LabClient(str(socket_path)).break_node("node-02", "xid-79")
+    socket_path.unlink()
+    give_up = time.monotonic() + 5
+    while not socket_path.exists() and time.monotonic() < give_up:
+        time.sleep(0.05)
+    broken = [node["name"] for node in LabClient(str(socket_path)).status()["nodes"] if node["faults"]]
+    process.send_signal(signal.SIGTERM)
+    assert (broken, process.wait(10), socket_path.exists()) == (["node-02"], 0, False)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from daytwo.service.local_socket import listen
 from daytwo.store.engine import Store
 from tests.rows import REPAIR, a_cluster, a_node, a_repair, keep
 from tests.service.conftest import connected
@@ -52,6 +53,26 @@ def test_a_second_one_says_that_there_is_one(process: subprocess.Popen[bytes], e
     second = subprocess.run(COMMAND, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (second.returncode, process.poll()) == (4, None)
     assert "another service is already listening" in second.stderr
+
+
+def test_a_socket_that_was_deleted_is_there_again_within_seconds(
+    process: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    socket = tmp_path / "service.sock"
+    socket.unlink()
+    give_up = time.monotonic() + 5
+    while not socket.exists() and time.monotonic() < give_up:
+        time.sleep(0.05)
+    with connected(socket) as http:
+        assert (http.get("/v1/repairs").status_code, process.poll()) == (200, None)
+
+
+def test_one_whose_socket_another_service_took_ends(
+    process: subprocess.Popen[bytes], tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "service.sock").unlink()
+    with listen(tmp_path / "service.sock"):
+        assert process.wait(20) == 4
 
 
 def test_a_store_that_comes_back_newer_ends_it(tmp_path: Path, environment: dict[str, str]) -> None:
