@@ -59,15 +59,18 @@ class Ledger:
         self._targets = targets
         self._now = clock or (lambda: datetime.now(UTC))
 
-    async def carry_out(self, key: str, driver: str, act: Act, *, guard: Guard | None = None) -> Look:
+    async def carry_out(
+        self, key: str, driver: str, act: Act, *, guard: Guard | None = None, overtakes: bool = True
+    ) -> Look:
         """Do what is left of this act and return its proof.
 
         Call it again with the same `key` until it returns. Raises `NotYet` while the act is under way, frozen, or
-        behind another act of the node; `Foreign`, `Unclear` or `Failed` when a person is needed.
+        behind another act of the node; `Foreign`, `Unclear` or `Failed` when a person is needed. One that `overtakes`
+        makes the repair give up what it intended before and has not sent.
         """
         row = await asyncio.to_thread(self._intend, key, driver, act, guard)
         if row is None:
-            await self._resolve_another(act, guard)
+            await self._resolve_another(act, guard, overtakes)
             raise NotYet(f"{act.node}: the act before this one is resolved only now", 0.1)
         return await self._go_on(row, guard)
 
@@ -80,7 +83,7 @@ class Ledger:
             await self._send(row, guard)
         return await self._judge(row.id)
 
-    async def _resolve_another(self, act: Act, guard: Guard | None) -> None:
+    async def _resolve_another(self, act: Act, guard: Guard | None, overtakes: bool) -> None:
         """Go on with what is unresolved on the node, if it is this repair's: nobody else may ask for it any more.
 
         So it is with what a repair has left that is over. What was not sent of it never will be.
@@ -91,7 +94,10 @@ class Ledger:
         is_over = row.repair_id != act.mark.repair_id and await asyncio.to_thread(self._is_over, row)
         if row.repair_id != act.mark.repair_id and not is_over:
             raise NotYet(f"{act.node}: an act of repair {row.repair_id} is not resolved yet", LOOK_AGAIN_SECONDS)
-        if row.state == "intended" and (is_over or _is_overtaken(ActKind(row.kind), act.kind)):
+        overtaken = row.state == "intended" and (is_over or _is_overtaken(ActKind(row.kind), act.kind))
+        if overtaken and not is_over and not overtakes:
+            raise NotYet(f"{act.node}: its repair is about to {row.kind}", LOOK_AGAIN_SECONDS)
+        if overtaken:
             await asyncio.to_thread(self._fail, row, GIVEN_UP, f"not sent: {act.kind} came instead")
         else:
             await self._go_on(row, guard)

@@ -69,7 +69,7 @@ class GoneMarks:
     async def _write_again(self, cluster: Cluster, situation: Situation, repair: str, why: str) -> None:
         node, now = situation.node, self._now()
         mark = Mark(repair_id=repair, text=f"written again: {why}")
-        await self._marks.contain(cluster, node, mark, again=f"-again-{now:%Y%m%d%H%M%S}")
+        await self._marks.contain(cluster, node, mark, again=f"-again-{now:%Y%m%d%H%M%S}", while_in=WATCHED)
         text = f"{node}: {why}, and our marks were gone; they are there again ({repair})"
         await self._notifier.tell(f"{clean(node)}: contained again", clean(text), urgent=False)
 

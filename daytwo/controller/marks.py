@@ -8,8 +8,9 @@ know is not touched.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from sqlalchemy import func
@@ -29,6 +30,8 @@ TRIES: Final = 5
 """Looks at an act within one look at the node; after that the node is looked at again."""
 SHORT_SECONDS: Final = 1.0
 """Whoever must wait for longer is not waited for: other nodes are due too."""
+LATER_SECONDS: Final = 5.0
+"""Until the next look at a node whose repair has gone on since this one."""
 SEEN_AFTER: Final = timedelta(seconds=30)
 """By then the scheduler has been read again: what it says of the marks of a repair that ended is no old answer."""
 
@@ -41,29 +44,40 @@ class Marks:
         self._ledger = ledger
         self._guard = guard
 
-    async def contain(self, cluster: Cluster, node: str, mark: Mark, *, again: str = "") -> None:
+    async def contain(
+        self, cluster: Cluster, node: str, mark: Mark, *, again: str = "", while_in: Collection[str] | None = None
+    ) -> None:
         """Keep new work off the node; nothing that runs is touched. Raises `TryAgain`, or `Foreign` and its like.
 
-        `again` names the reason to write once more what stood before.
+        `again` names the reason to write once more what stood before. For the mark of a repair, `while_in` are the
+        states in which it does not write or lift its marks by itself.
         """
         acts = cluster.scheduler.quarantine_acts(cluster.definition.name, node, mark)
         lifted = await asyncio.to_thread(self._times_lifted, mark.repair_id, node)
-        await self._carry_out(acts, f"{mark.repair_id}/{node}/contain-{lifted}{again}")
+        guard = self._guard if while_in is None else partial(self._still_in, mark.repair_id, while_in)
+        await self._carry_out(acts, f"{mark.repair_id}/{node}/contain-{lifted}{again}", guard, overtakes=False)
 
     async def lift(self, cluster: Cluster, node: str, owner: str) -> None:
         """Lift the marks that `owner`, a repair or an incident, has on the node. Raises as `contain` does."""
         acts = cluster.scheduler.release_acts(cluster.definition.name, node, Mark(repair_id=owner, text="lifted"))
         lifted = await asyncio.to_thread(self._times_lifted, owner, node)
-        await self._carry_out(acts, f"{owner}/{node}/lift-{lifted}")
+        await self._carry_out(acts, f"{owner}/{node}/lift-{lifted}", self._guard, overtakes=True)
 
-    async def _carry_out(self, acts: Sequence[Act], key: str) -> None:
+    def _still_in(self, repair_id: str, states: Collection[str], session: Session) -> None:
+        self._guard(session)
+        repair = session.get(RepairRow, repair_id, with_for_update=True, populate_existing=True)
+        if repair is None or repair.state not in states:
+            raise NotYet(f"{repair_id}: it has gone on, and sees to its marks by itself", LATER_SECONDS)
+
+    async def _carry_out(self, acts: Sequence[Act], key: str, guard: Guard, *, overtakes: bool) -> None:
         for act in acts:
-            await self._one(f"{key}/{act.kind}", act)
+            await self._one(f"{key}/{act.kind}", act, guard, overtakes=overtakes)
 
-    async def _one(self, key: str, act: Act) -> None:
+    async def _one(self, key: str, act: Act, guard: Guard, *, overtakes: bool) -> None:
         for _ in range(TRIES):
             try:
-                await self._ledger.carry_out(key, scheduler_driver(act.cluster), act, guard=self._guard)
+                driver = scheduler_driver(act.cluster)
+                await self._ledger.carry_out(key, driver, act, guard=guard, overtakes=overtakes)
                 return
             except NotYet as error:
                 if error.delay_seconds > SHORT_SECONDS:

@@ -37,7 +37,7 @@ from daytwo.domain.repair_states import HELD_FROM
 from daytwo.domain.seams import Notifier
 from daytwo.domain.situation import OpenRepair, Situation
 from daytwo.domain.triage import Propose, Withhold
-from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState
+from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
 from daytwo.holds import hold_repair
 from daytwo.intake import CLUSTER_WIDE
 from daytwo.intents import Guard, Ledger
@@ -56,6 +56,8 @@ INFORM_EVERY: Final = timedelta(seconds=30)
 REOPEN_AFTER: Final = timedelta(seconds=5)
 """A row still `opening` after this was left by a crash before its workflow started."""
 TAKE_OVER_AFTER: Final = timedelta(seconds=1)
+CONTAINED_IN: Final = frozenset({repairs.OPENING, State.PROPOSED, State.APPROVED, State.HELD, State.NEEDS_HELP})
+"""States of a repair in which it writes no marks by itself and lifts none."""
 CRASHED_AGAIN: Final = timedelta(seconds=30)
 """A node whose look fails for a reason nobody foresaw must not keep the loop from the others."""
 CLOCK_STEPS: Final = timedelta(seconds=5)
@@ -204,7 +206,7 @@ class Reconciler:
         if opened.state == repairs.OPENING:
             self._again[situation.cluster, situation.node] = self._now() + REOPEN_AFTER
             await self._start(situation, opened.repair_id, verdict.why)
-        if looked.contain and bare and not opened.contained:
+        if looked.contain and bare and not opened.contained and opened.state in CONTAINED_IN:
             await self._contain(cluster, situation, opened.repair_id, verdict.why)
         if opened.state in WATCHED:
             await self._tried(situation, "its marks cannot be told", self._gone_marks.see(cluster, situation, opened))
@@ -267,7 +269,9 @@ class Reconciler:
     async def _contain(self, cluster: Cluster, situation: Situation, repair_id: str, why: str) -> None:
         """Keep new work off the node; nothing that runs is touched."""
         mark = Mark(repair_id=repair_id, text="contained, " + why)
-        if await self._tried(situation, "not contained", self._marks.contain(cluster, situation.node, mark)):
+        if await self._tried(
+            situation, "not contained", self._marks.contain(cluster, situation.node, mark, while_in=CONTAINED_IN)
+        ):
             await asyncio.to_thread(self._set_contained, repair_id)
 
     async def _tried(self, situation: Situation, otherwise: str, doing: Awaitable[None]) -> bool:

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from sqlmodel import col, select, update
 
+from daytwo.controller.marks import Marks
+from daytwo.controller.reconcile import CONTAINED_IN
+from daytwo.domain.errors import NotYet
 from daytwo.domain.ids import new_id
 from daytwo.domain.vocabulary import FindingStatus, Mark, State
 from daytwo.intake.hands import OF_HANDS
+from daytwo.intents import Ledger
 from daytwo.lab.acts import Order
 from daytwo.lab.definition import CLUSTER
 from daytwo.store.tables import FindingRow, RepairRow
@@ -125,6 +129,36 @@ async def test_marks_that_a_person_lifted_stay_off_in_every_state_that_waits(rig
     await rig.steps(1, 2, 61)
     assert rig.marks() == {}
     assert "somebody has taken our marks off" in [notice["text"] for notice in rig.notices()][-1]
+
+
+AT_WORK = [State.QUARANTINING, State.WAITING, State.DRAINING, State.ACTING, State.VERIFYING, State.REJOINING]
+
+
+def goes_on(rig: Rig, state: State) -> str:
+    """A repair that is further than its proposal, of a node that was never contained; returns its id."""
+    repair = new_id("r", rig.now())
+    rig.open_repair(NODE, repair)
+    change(rig, repair, state=state)
+    return repair
+
+
+@pytest.mark.parametrize("state", AT_WORK)
+async def test_a_repair_at_work_sees_to_its_marks_by_itself(rig: Rig, state: State) -> None:
+    goes_on(rig, state)
+    rig.broken([NODE])
+    await rig.steps(0.5, 2, 61)
+    assert rig.lab.acts.log == []
+
+
+async def test_a_repair_that_goes_to_work_before_it_is_contained_is_not(rig: Rig) -> None:
+    """The node was looked at while the repair was still proposed."""
+    repair = goes_on(rig, State.DRAINING)
+    marks = Marks(rig.store, Ledger(rig.store, rig.adapters), lambda _: None)
+    with pytest.raises(NotYet, match="it has gone on"):
+        await marks.contain(
+            rig.adapters.cluster(CLUSTER), NODE, Mark(repair_id=repair, text="t"), while_in=CONTAINED_IN
+        )
+    assert rig.lab.acts.log == []
 
 
 async def test_marks_lifted_long_after_a_restart_are_a_persons_doing(rig: Rig) -> None:

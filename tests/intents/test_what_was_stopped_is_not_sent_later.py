@@ -158,3 +158,15 @@ async def test_a_worker_that_wakes_late_sends_nothing_for_a_state_that_is_over(
     with pytest.raises(NotYet, match=f"is {state}"):
         await ledger.carry_out("late", "files", an_act(kind))
     assert target.sent() == []
+
+
+@pytest.mark.parametrize("kind", [ActKind.REBOOT, ActKind.POWER_CYCLE, ActKind.REQUEUE])
+async def test_what_a_repair_is_about_to_do_is_not_given_up_for_a_containment(
+    ledger: Ledger, target: Switchboard, store: Store, kind: ActKind
+) -> None:
+    in_state(store, "acting" if kind is not ActKind.REQUEUE else "draining")
+    await frozen_while_intended(ledger, store, kind)
+    with pytest.raises(NotYet, match=f"its repair is about to {kind}"):
+        await ledger.carry_out("contain", "files", an_act(ActKind.RESERVE), overtakes=False)
+    await tried(ledger, "act", an_act(kind))
+    assert target.sent() == [kind]
