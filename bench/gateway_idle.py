@@ -33,7 +33,7 @@ from daytwo.lab.demo.children import Background
 from daytwo.lab.demo.plane import until
 from daytwo.store.engine import Store
 from daytwo.store.tables import NodeRow, NodeTokenRow
-from workers.ports import choose_port
+from workers.ports import Ports
 
 CLUSTER: Final = "bench"
 MEMORY_BYTES: Final = 20_000
@@ -74,7 +74,8 @@ def token_of(name: str) -> str:
 @contextmanager
 def gateway(folder: Path, store_url: str) -> Iterator[tuple[int, int]]:
     """A gateway process; gives its process id and port."""
-    port = choose_port(8460, what="the gateway", any_free=True)
+    with Ports() as ports:
+        port = ports.choose(8460, what="the gateway", any_free=True)
     address = {"DAYTWO_GATEWAY_URL": f"http://127.0.0.1:{port}", "DAYTWO_STATE_DIR": str(folder)}
     env = {**os.environ, **address, "DAYTWO_STORE_URL": store_url}
     running = Background("gateway", [sys.executable, "-m", "workers.gateway"], log=folder / "gateway.log", env=env)
