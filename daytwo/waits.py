@@ -33,6 +33,7 @@ LOOKED_AT: Final = frozenset({State.APPROVED, State.WAITING})
 KNOWN_HERE: Final = re.compile(r"^frozen by |^waits for the window |; the budget of |: this one is needed$")
 """What is written on a repair that the store can tell anew."""
 MOST_JOBS: Final = 5
+GONE: Final = "its workflow is gone from Temporal; it is looked for once more within 5 s, and then you are asked"
 
 
 def around_now(session: Session, proposal: Proposal, now: datetime) -> Around:
@@ -70,6 +71,8 @@ def waits_for(session: Session, row: RepairRow, now: datetime) -> str:
     """What an open repair waits for now, in one sentence; empty where nothing is known to be in its way."""
     if row.open_key is None:
         return ""
+    if row.missing_since is not None:
+        return GONE
     if row.state == State.HELD:
         return _hold(session, row)
     if row.state == State.DRAINING:

@@ -27,6 +27,8 @@ WHY: Final = {
 }
 ACTS: Final = ("approve", "retry")
 """Decisions by which something is done to a node."""
+BRING: Final = ("store", "temporal", "worker", "controller")
+"""Parts that bring a decision to its repair, or have it judged."""
 WHEN: Final = {"when-idle": " when its jobs have ended", "next-checkpoint": " at the next checkpoint"}
 TYPED: Final = {"return-after-tests": "return"}
 """Decisions whose command is another word."""
@@ -164,14 +166,21 @@ def _takes(service: Service, wish: Wish) -> str:
 
 
 def _late(service: Service, wish: Wish, decision: dict[str, Any], seconds: int) -> Failure:
-    waits = _waits_for(service, decision)
     return Failure(
         f"decision {decision['id']} has not ended after {seconds} s{_why(decision)}",
-        why="It is recorded and will be delivered. "
-        + (f"It waits: {output.clean(waits)}." if waits else "A freeze, or a worker that is away, makes it wait."),
+        why=f"It is recorded and will be delivered. {_what_delays(service, decision)}",
         following=f"daytwo repairs show {wish.repair} (or daytwo status: what is away, what is frozen)",
         exit_code=exit_codes.TIMED_OUT,
     )
+
+
+def _what_delays(service: Service, decision: dict[str, Any]) -> str:
+    """What is known to be in a decision's way; a guess would be taken for knowledge."""
+    if waiting := _waits_for(service, decision):
+        return f"It waits: {output.clean(waiting)}."
+    if away := [part for part in service.get("/v1/status").get("away", ()) if part in BRING]:
+        return f"Away: {', '.join(away)}."
+    return "Its repair has not answered; it is asked again, at least once a minute."
 
 
 def _said(wish: Wish) -> str:

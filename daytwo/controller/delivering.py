@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlmodel import select
 
-from daytwo.domain.errors import DaytwoError
+from daytwo.domain.errors import DaytwoError, NotFound
 from daytwo.domain.vocabulary import Channel, DecisionStatus
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow
@@ -35,16 +35,24 @@ class Delivering:
         self._hands = asyncio.Semaphore(AT_ONCE)
         self._brought: dict[str, tuple[datetime, timedelta]] = {}
 
-    async def step(self, now: datetime) -> None:
-        """Bring everything that is due now. One that is not taken delays no other for long."""
-        await asyncio.gather(*(self._bring(decision_id) for decision_id in await asyncio.to_thread(self._due, now)))
+    async def step(self, now: datetime) -> list[str]:
+        """Bring everything that is due now; returns the decisions whose repair does not run in Temporal.
 
-    async def _bring(self, decision_id: str) -> None:
+        One that is not taken delays no other for long.
+        """
+        due = await asyncio.to_thread(self._due, now)
+        runs = await asyncio.gather(*(self._bring(decision_id) for decision_id in due))
+        return [decision_id for decision_id, runs_there in zip(due, runs, strict=True) if not runs_there]
+
+    async def _bring(self, decision_id: str) -> bool:
+        """Bring one; `False` if Temporal says that there is nobody to take it."""
         async with self._hands:
             try:
                 await self._delivery.deliver(decision_id)
             except DaytwoError as error:
                 log.info("decision %s is not delivered yet: %s", decision_id, error)
+                return not isinstance(error, NotFound)
+        return True
 
     def forget_times(self) -> None:
         """The clock was put back: everything pending is brought again."""

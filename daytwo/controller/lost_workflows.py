@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import datetime
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Final
 
 from sqlmodel import Session, col, select
 
@@ -19,38 +21,58 @@ from daytwo.domain.repair_states import Event
 from daytwo.domain.vocabulary import State
 from daytwo.intents import Guard
 from daytwo.store.engine import Store
-from daytwo.store.tables import RepairEventRow, RepairRow
+from daytwo.store.tables import DecisionRow, RepairEventRow, RepairRow
 from daytwo.temporal import Repairs
 
 log = logging.getLogger(__name__)
 
+SECOND_LOOK: Final = timedelta(seconds=5)
+"""A workflow that one look has missed is looked for again after this."""
+
 
 class LostWorkflows:
-    """One look at all open repairs a call."""
+    """Looks at all open repairs at a sweep, and between two at those that may have lost their workflow."""
 
     def __init__(self, store: Store, temporal: Repairs, guard: Guard) -> None:
         self._store = store
         self._temporal = temporal
         self._guard = guard
+        self._missed: dict[str, datetime] = {}
 
-    async def step(self, now: datetime) -> None:
-        """Look at every open repair; a Temporal that does not answer ends the look, and nothing is decided."""
+    async def step(self, now: datetime, *, sweep: bool, untaken: Collection[str] = ()) -> None:
+        """Look at every open repair, or between sweeps at those that were missed and those of `untaken` decisions.
+
+        A Temporal that does not answer ends the look, and nothing is decided.
+        """
+        missed = [repair_id for repair_id, at in self._missed.items() if now >= at + SECOND_LOOK]
+        if not (sweep or missed or untaken):
+            return
         try:
-            for row in await asyncio.to_thread(self._claimed):
-                running = await self._temporal.is_running(row.cluster, row.node)
-                if await asyncio.to_thread(self._is_lost, row.id, running, now):
-                    await self._go_on(row, now)
+            for row in await asyncio.to_thread(self._claimed, None if sweep else missed, untaken):
+                await self._look(row, now)
         except TryAgain as error:
             log.warning("%s", error)
+
+    async def _look(self, row: RepairRow, now: datetime) -> None:
+        running = await self._temporal.is_running(row.cluster, row.node)
+        self._missed.pop(row.id, None)
+        if await asyncio.to_thread(self._is_lost, row.id, running, now):
+            await self._go_on(row, now)
+        elif not running:
+            self._missed[row.id] = now
 
     async def _go_on(self, row: RepairRow, now: datetime) -> None:
         run = await asyncio.to_thread(self._into_help, row.id, now)
         await self._temporal.start(run, f"{row.node}: {run.attention}")
 
-    def _claimed(self) -> list[RepairRow]:
+    def _claimed(self, missed: Collection[str] | None, untaken: Collection[str]) -> list[RepairRow]:
+        """The open repairs that should have a workflow: these and those of the decisions; all for `None`."""
+        found = select(RepairRow).where(col(RepairRow.open_key).is_not(None), RepairRow.state != repairs.OPENING)
+        if missed is not None:
+            decided = select(DecisionRow.repair_id).where(col(DecisionRow.id).in_(untaken))
+            found = found.where(col(RepairRow.id).in_(missed) | col(RepairRow.id).in_(decided))
         with self._store.read() as session:
-            open_rows = (col(RepairRow.open_key).is_not(None), RepairRow.state != repairs.OPENING)
-            return list(session.exec(select(RepairRow).where(*open_rows)).all())
+            return list(session.exec(found).all())
 
     def _is_lost(self, repair_id: str, running: bool, now: datetime) -> bool:
         with self._store.write() as session:

@@ -118,10 +118,10 @@ class Reconciler:
             await self._look_safely(cluster, names)
             await self._storms.step(self._now())
         await self._storms.step(self._now())
-        await self._delivering.step(now)
+        untaken = await self._delivering.step(now)
+        await self._lost.step(now, sweep=sweep, untaken=untaken)
         if sweep:
             self._swept = now
-            await self._lost.step(now)
             await self._storms.resolve()
         return len(nodes)
 

@@ -9,13 +9,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlmodel import select
 
 from daytwo.domain.policy import Person
 from daytwo.store.engine import Store
-from daytwo.store.tables import ClusterRow, DecisionRow, RepairRow
+from daytwo.store.tables import ClusterRow, DecisionRow, LeaseRow, RepairRow
+from tests.builders import NOW
 from tests.cli.conftest import Cli
 from tests.rows import REPAIR, a_definition, a_node, a_policy, a_repair, an_event, keep
 from tests.serving import Repairer
@@ -92,7 +94,26 @@ def test_a_decision_that_nobody_takes_times_out_and_is_kept(cli: Cli, repairer: 
     repairer.status = None
     done = cli(*APPROVE, "--revision", "2", "--timeout", "1s")
     assert (done.code, decisions(fleet)[0].status) == (6, "pending")
-    assert "will be delivered" in done.err
+    assert "will be delivered. Its repair has not answered; it is asked again" in done.err
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [({"missing_since": NOW}, "It waits: its workflow is gone"), ({"waiting_for": "a budget"}, "It waits: a budget")],
+)
+def test_a_decision_that_nobody_takes_says_what_is_known_to_be_in_its_way(
+    cli: Cli, repairer: Repairer, fleet: Store, fields: dict[str, Any], says: str
+) -> None:
+    repairer.status = None
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).sqlmodel_update(fields)
+    assert says in cli(*APPROVE, "--revision", "2", "--timeout", "1s").err
+
+
+def test_a_decision_that_waits_for_a_part_that_is_away_names_it(cli: Cli, repairer: Repairer, fleet: Store) -> None:
+    repairer.status = None
+    keep(fleet, LeaseRow(name="reconcile", holder="here:1", expires_at=NOW, stepped_at=NOW))
+    assert "will be delivered. Away: controller" in cli(*APPROVE, "--revision", "2", "--timeout", "1s").err
 
 
 def test_the_same_request_id_is_one_decision(cli: Cli, fleet: Store) -> None:

@@ -162,3 +162,9 @@ def test_an_approval_that_cannot_go_on_says_so_at_once(cli: Cli, fleet: Store) -
 def test_who_follows_a_repair_is_told_what_it_waits_for(cli: Cli, used_up: Store) -> None:
     set_repair(used_up, state="waiting")
     assert f"It waits: {OUT}" in cli("repairs", "watch", REPAIR, "--timeout", "1s").err
+
+
+def test_a_repair_whose_workflow_is_gone_says_so(cli: Cli, fleet: Store) -> None:
+    set_repair(fleet, missing_since=NOW)
+    said = "its workflow is gone from Temporal; it is looked for once more within 5 s, and then you are asked"
+    assert f"Waits: {said}" in cli("repairs", "show", REPAIR).out

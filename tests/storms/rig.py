@@ -18,6 +18,7 @@ from sqlmodel import col, select, update
 from daytwo import repairs
 from daytwo.adapters import Adapters
 from daytwo.controller.reconcile import Reconciler
+from daytwo.domain.errors import NotFound
 from daytwo.domain.exchange import Run
 from daytwo.domain.vocabulary import FindingStatus
 from daytwo.intake import Observation, declare, observe, observe_facts
@@ -38,22 +39,29 @@ SPEED = 60.0
 
 @dataclass
 class Started:
-    """What Temporal was asked for: the repairs that were started, by node. Their workflows do nothing."""
+    """What Temporal was asked for: the repairs that were started, by node. Their workflows do nothing.
+
+    Those on the nodes in `gone` were terminated, until they are started anew.
+    """
 
     runs: list[Run] = field(default_factory=list)
     decided: list[str] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
 
     async def start(self, run: Run, summary: str) -> bool:
         self.runs.append(run)
+        self.gone.discard(run.node)
         return True
 
     async def look_again(self, cluster: str, node: str) -> None: ...
 
     async def decide(self, cluster: str, node: str, decision_id: str) -> None:
+        if node in self.gone:
+            raise NotFound("no repair runs on this node in Temporal")
         self.decided.append(decision_id)
 
     async def is_running(self, cluster: str, node: str) -> bool:
-        return True
+        return node not in self.gone
 
     @property
     def nodes(self) -> list[str]:
