@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
+import logging
+from datetime import datetime, timedelta
+from typing import Final
 
 from sqlmodel import Session
 
@@ -16,7 +18,9 @@ from activities.two_persons import action_of, backing
 from activities.world import World
 from daytwo import repairs
 from daytwo.adapters import Cluster
+from daytwo.domain.errors import DaytwoError
 from daytwo.domain.exchange import AuthoriseInput, Claim, ClaimWritten, Verdict, WriteClaimInput
+from daytwo.domain.message import clean
 from daytwo.domain.repair_states import EVENT_OF, after
 from daytwo.domain.vocabulary import Action, Channel, DecisionKind, DecisionStatus, Moment, State
 from daytwo.service.decisions import proposed_moment
@@ -28,6 +32,10 @@ from daytwo.waits import frozen
 TWO_STEPS = frozenset({DecisionKind.APPROVE, DecisionKind.RETRY})
 """Decisions that first lead to `approved` and are judged there, by the rules as they are then."""
 FROZEN_WAIT_SECONDS = 5.0
+LATE: Final = timedelta(seconds=60)
+"""Who decided waits for the answer as long as this; of a later one they are told."""
+
+log = logging.getLogger(__name__)
 
 
 class AuthoriseActivities:
@@ -44,7 +52,22 @@ class AuthoriseActivities:
         verdict = await self.world.write(lambda s: _judge_and_write(s, arg, cluster, now))
         if verdict.status == "wait":
             await self.world.say_waiting(arg.ref, verdict.why)
+        if verdict.status in ("refused", "void") and await self.world.read(lambda s: _is_late(s, arg, now)):
+            await self._tell_late(arg, verdict)
         return verdict
+
+    async def _tell_late(self, arg: AuthoriseInput, verdict: Verdict) -> None:
+        """Tell people that a decision has come to nothing after whoever made it had stopped waiting for its answer."""
+        subject = f"{arg.ref.node}: {verdict.kind.value} of {arg.ref.repair_id} came to nothing"
+        lines = (
+            clean(f"{subject}: {verdict.status}, {verdict.why}"),
+            clean(f"Decided by {verdict.actor}; nothing was done by it."),
+            f"daytwo repairs show {arg.ref.repair_id}",
+        )
+        try:
+            await self.world.notifier.tell(subject, "\n".join(lines), urgent=True)
+        except DaytwoError as error:
+            log.warning("%s: %s", subject, error)  # it stands on its row, and must not keep the repair from going on
 
     @implements(do.WRITE_CLAIM)
     async def write_claim(self, arg: WriteClaimInput) -> ClaimWritten:
@@ -73,6 +96,14 @@ def _is_anothers(session: Session, row: DecisionRow, arg: AuthoriseInput) -> boo
     """True for a decision on another repair that is open: it is answered there."""
     other = session.get(RepairRow, row.repair_id) if row.repair_id != arg.ref.repair_id else None
     return other is not None and other.open_key is not None
+
+
+def _is_late(session: Session, arg: AuthoriseInput, now: datetime) -> bool:
+    """True for a person's decision that has ended just now, and so long after it was made that nobody waits for it."""
+    row = session.get(DecisionRow, arg.decision_id)
+    if row is None or row.channel == Channel.POLICY or row.ended_at != now:
+        return False
+    return now - row.at > LATE
 
 
 def _unknown(arg: AuthoriseInput) -> str:

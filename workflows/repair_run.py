@@ -23,7 +23,8 @@ I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
 O = TypeVar("O")  # noqa: E741  # input and output, as in activities.signatures
 
 STAMPS = {
-    Event.AUTHORISED: "approved",
+    Event.APPROVED: "approved",
+    Event.RETRIED: "approved",
     Event.DRAINED: "drained",
     Event.ACTED: "acted",
     Event.VERIFIED: "verified",

@@ -95,6 +95,10 @@ def decide(service: Service, wish: Wish, seconds: int) -> int:
             return exit_codes.OK
         output.note(f"{GOOD[status]}: daytwo repairs watch {wish.repair}")
         return exit_codes.OK
+    if status == "pending" and _is_frozen(service.get(f"/v1/repairs/{wish.repair}"), wish.kind):
+        click.echo(f"recorded: {_said(wish)}{_act_and_wait(service, wish, decision)}, until it is thawed")
+        output.note(f"Follow it: daytwo repairs watch {wish.repair}")
+        return exit_codes.OK
     raise _not_accepted(service, wish, decision) if status in ENDS else _late(service, wish, decision, seconds)
 
 
@@ -118,14 +122,19 @@ def _until_ended(service: Service, decision: dict[str, Any], seconds: int) -> di
     while decision["status"] == "pending" and (left := end - time.monotonic()) > 0:
         decision = service.get(f"/v1/decisions/{decision['id']}", wait=min(wait, left))
         wait = WAIT_SECONDS
-        if decision["status"] == "pending" and (waits := _waits_for(service, decision)) not in ("", told):
-            told = waits
-            output.note(f"Waits: {told}")
+        if decision["status"] == "pending":
+            repair = service.get(f"/v1/repairs/{decision['repair_id']}")
+            if _is_frozen(repair, decision["kind"]):
+                break
+            if (waiting := waits(repair)) not in ("", told):
+                told = waiting
+                output.note(f"Waits: {told}")
     return decision
 
 
-def _waits_for(service: Service, decision: dict[str, Any]) -> str:
-    return waits(service.get(f"/v1/repairs/{decision['repair_id']}"))
+def _is_frozen(repair: Mapping[str, Any], kind: str) -> bool:
+    """True where the repair has taken an approval, and judges it when somebody thaws: nobody knows when that is."""
+    return kind in ACTS and repair["state"] == "approved" and waits(repair).startswith("frozen by ")
 
 
 def waits(repair: Mapping[str, Any]) -> str:
@@ -157,12 +166,20 @@ def _not_accepted(service: Service, wish: Wish, decision: dict[str, Any]) -> Fai
 
 def _takes(service: Service, wish: Wish) -> str:
     """What may be decided now."""
+    state, kinds = _taken(service.get(f"/v1/repairs/{wish.repair}"))
+    return f" It is {state} and takes {', '.join(map(_typed, kinds)) or 'no decision'}."
+
+
+def _taken(repair: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The state of a repair, and the kinds of decisions that it takes there; none before its workflow has begun."""
     from daytwo.domain.repair_states import EVENT_OF, after
     from daytwo.domain.vocabulary import State
 
-    state = State(service.get(f"/v1/repairs/{wish.repair}")["state"])
-    kinds = [kind.value for kind, event in EVENT_OF.items() if after(state, event, held_from=State.PROPOSED)]
-    return f" It is {state.value} and takes {', '.join(map(_typed, kinds)) or 'no decision'}."
+    state = str(repair["state"])
+    if state not in set(State):
+        return state, []
+    found = [kind.value for kind, event in EVENT_OF.items() if after(State(state), event, held_from=State.PROPOSED)]
+    return state, found
 
 
 def _late(service: Service, wish: Wish, decision: dict[str, Any], seconds: int) -> Failure:
@@ -176,7 +193,12 @@ def _late(service: Service, wish: Wish, decision: dict[str, Any], seconds: int) 
 
 def _what_delays(service: Service, decision: dict[str, Any]) -> str:
     """What is known to be in a decision's way; a guess would be taken for knowledge."""
-    if waiting := _waits_for(service, decision):
+    repair = service.get(f"/v1/repairs/{decision['repair_id']}")
+    state, kinds = _taken(repair)
+    if decision["kind"] not in kinds and state not in ("opening", "approved"):
+        takes = ", ".join(map(_typed, kinds)) or "no decision"
+        return f"But a repair that is {state} does not take it: it takes {takes}. You are told if it comes to nothing."
+    if waiting := waits(repair):
         return f"It waits: {output.clean(waiting)}."
     if away := [part for part in service.get("/v1/status").get("away", ()) if part in BRING]:
         return f"Away: {', '.join(away)}."

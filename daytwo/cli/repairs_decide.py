@@ -73,7 +73,11 @@ def dismiss(repair: str, **given: Any) -> int:
 @decision
 @options.reason(required=False)
 def hold(repair: str, **given: Any) -> int:
-    """Stop a repair where it is, until it is released."""
+    """Stop a repair until it is released: before its act begins.
+
+    One that is proposed, approved, quarantining, waiting or draining takes it. An act that is under way is not stopped,
+    and its tests follow it: nodes hold keeps daytwo off the node from then on.
+    """
     return _decide("hold", repair, **given)
 
 

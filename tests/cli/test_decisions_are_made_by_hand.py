@@ -15,8 +15,9 @@ import pytest
 from sqlmodel import select
 
 from daytwo.domain.policy import Person
+from daytwo.domain.repair_states import HELD_FROM
 from daytwo.store.engine import Store
-from daytwo.store.tables import ClusterRow, DecisionRow, LeaseRow, RepairRow
+from daytwo.store.tables import ClusterRow, DecisionRow, FreezeRow, LeaseRow, RepairRow
 from tests.builders import NOW
 from tests.cli.conftest import Cli
 from tests.rows import REPAIR, a_definition, a_node, a_policy, a_repair, an_event, keep
@@ -114,6 +115,31 @@ def test_a_decision_that_waits_for_a_part_that_is_away_names_it(cli: Cli, repair
     repairer.status = None
     keep(fleet, LeaseRow(name="reconcile", holder="here:1", expires_at=NOW, stepped_at=NOW))
     assert "will be delivered. Away: controller" in cli(*APPROVE, "--revision", "2", "--timeout", "1s").err
+
+
+def test_an_approval_of_a_frozen_node_is_recorded_and_not_waited_for(
+    cli: Cli, repairer: Repairer, fleet: Store
+) -> None:
+    repairer.status = None
+    keep(fleet, FreezeRow(scope="east", reason="storm", actor="cli:lea", at=NOW))
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).state = "approved"
+    done = cli(*APPROVE, "--revision", "2", "--timeout", "30s")
+    said = f"recorded: approve {REPAIR} revision 2: reboot; waits: frozen by cli:lea: storm, until it is thawed\n"
+    assert (done.code, done.out) == (0, said)
+
+
+def test_a_hold_that_its_repair_does_not_take_says_so(cli: Cli, repairer: Repairer, fleet: Store) -> None:
+    repairer.status = None
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).sqlmodel_update({"state": "acting", "waiting_for": "reboot is under way"})
+    done = cli("repairs", "hold", REPAIR, "--revision", "2", "--timeout", "1s")
+    assert "a repair that is acting does not take it: it takes no decision. You are told if" in done.err
+
+
+def test_help_names_the_states_that_take_a_hold(cli: Cli) -> None:
+    said = cli("repairs", "hold", "--help").out
+    assert [state for state in HELD_FROM if state not in said] == []
 
 
 def test_the_same_request_id_is_one_decision(cli: Cli, fleet: Store) -> None:
