@@ -126,7 +126,8 @@ def _look(session: Session, arg: AssessInput, cluster: Cluster, answer: Answer, 
     last = max(session.exec(select(FindingRow.last_observation).where(*mine)).all(), default=0)
     verdict = triage(situation, cluster.definition.policy, catalogue(), now)
     booted = _booted(arg, situation, one_machine=cluster.definition.slurm.one_machine)
-    return Seen(situation, chosen(verdict, _asked(session, arg), disturbed=arg.disturbed), last, booted)
+    wanted = chosen(verdict, _asked(session, arg), disturbed=arg.disturbed, findings=situation.findings)
+    return Seen(situation, wanted, last, booted)
 
 
 def _asked(session: Session, arg: AssessInput) -> Asked | None:

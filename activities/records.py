@@ -10,6 +10,7 @@ from activities import evidence
 from activities import signatures as do
 from activities.boundary import implements
 from activities.by_policy import asks_a_person
+from activities.leaving import end_on_node
 from activities.world import World, class_of
 from daytwo import repairs, waits
 from daytwo.domain.exchange import Announced, AnnounceInput, Claimed, CloseInput, Done, RecordInput, RepairRef
@@ -46,7 +47,8 @@ class RecordActivities:
 
     @implements(do.CLOSE)
     async def close(self, arg: CloseInput) -> Done:
-        """End the repair in one transaction."""
+        """End the repair in one transaction; first what it leaves on the node says how it ends."""
+        await end_on_node(self.world, arg)
         await self.world.write(lambda s: repairs.close(s, arg))
         return Done(at=self.world.now())
 

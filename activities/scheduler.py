@@ -19,8 +19,9 @@ from daytwo.domain.errors import Failed, Foreign, NotYet, TryAgain
 from daytwo.domain.exchange import RepairRef, Right, StepDone, StepInput
 from daytwo.domain.interruptions import HOUR, too_many
 from daytwo.domain.repair_states import RULES
-from daytwo.domain.seams import NodeFacts, Ownership
+from daytwo.domain.seams import ActKind, NodeFacts, Ownership
 from daytwo.domain.vocabulary import FindingStatus, State, Workload
+from daytwo.left_marks import left_on
 from daytwo.store.situations import node_row
 from daytwo.store.tables import FindingRow, IntentRow, NodeRow
 
@@ -50,8 +51,10 @@ class SchedulerActivities:
         return StepDone(text="no new work lands on the node", proof=proof)
 
     async def mark(self, cluster: Cluster, arg: StepInput) -> str:
-        """Write (or write again) the marks of this repair; idempotent within a stage."""
+        """Write (or write again) the marks of this repair, over what an earlier one has left; idempotent in a stage."""
         acts = cluster.scheduler.quarantine_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
+        if left := await self.world.read(lambda s: left_on(s, arg.ref)):
+            acts = tuple(act.model_copy(update={"baseline": {**act.baseline, "over": left}}) for act in acts)
         return await self.world.carry_out(arg.ref, arg.stage, acts)
 
     async def _in_time(self, state: State, arg: StepInput, error: TryAgain) -> TryAgain:
@@ -161,6 +164,13 @@ class SchedulerActivities:
         acts = cluster.scheduler.release_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
         return await self.world.carry_out(arg.ref, arg.stage, acts)
 
+    async def _lift_left(self, cluster: Cluster, arg: StepInput) -> None:
+        """Delete the reservations that earlier repairs of the node have left. A dismissed one leaves them standing."""
+        for left in await self.world.read(lambda s: left_on(s, arg.ref)):
+            acts = cluster.scheduler.release_acts(arg.ref.cluster, arg.ref.node, mark_of(arg.ref))
+            old = tuple(act.model_copy(update={"target": left}) for act in acts if act.kind is ActKind.UNRESERVE)
+            await self.world.carry_out(arg.ref, arg.stage, old)
+
     @implements(do.REJOIN)
     async def rejoin(self, arg: StepInput) -> StepDone:
         """Lift our marks and see the node good: taking work, and its agent heard. A fault since the tests stops it."""
@@ -170,6 +180,7 @@ class SchedulerActivities:
         cluster = await self.world.cluster(arg.ref)
         try:
             await self._lift(cluster, arg)
+            await self._lift_left(cluster, arg)
             _takes_work(await cluster.scheduler.node(arg.ref.node), arg.ref)
             node = await self.world.read(lambda s: node_row(s, arg.ref.cluster, arg.ref.node))
             _was_heard(node, self.world.now())

@@ -21,6 +21,7 @@ from daytwo.domain.repair_states import Event
 from daytwo.domain.seams import ActKind
 from daytwo.domain.vocabulary import Clears, DecisionKind, DecisionStatus, FindingStatus, NodeRole, State
 from daytwo.faults.catalogue import catalogue
+from daytwo.left_marks import Removed
 from daytwo.store import audit, locks
 from daytwo.store.tables import (
     ClusterRow,
@@ -330,11 +331,19 @@ class Peer(NamedTuple):
 
 
 def peers_in(session: Session, cluster: str, pool: str) -> list[Peer]:
-    """The nodes of a pool: columns, not rows, for a look at one node asks for all ten thousand beside it."""
+    """The nodes of a pool, less those that were removed.
+
+    Columns, not rows, for a look at one node asks for all ten thousand beside it.
+    """
     columns = select(NodeRow.name, NodeRow.domains, NodeRow.facts, NodeRow.facts_at)
     here = (NodeRow.cluster == cluster, NodeRow.pool == pool, col(NodeRow.left_at).is_(None))
     found = session.exec(columns.where(*here)).all()
-    return [Peer(name, domains, _is_out(facts, facts_at)) for name, domains, facts, facts_at in found]
+    gone = Removed(session, cluster)
+    return [
+        Peer(name, domains, _is_out(facts, facts_at))
+        for name, domains, facts, facts_at in found
+        if not gone.has(name, facts)
+    ]
 
 
 def _is_out(facts: Mapping[str, Any] | None, facts_at: datetime | None) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from daytwo.domain.ladders import rung_of
 from daytwo.domain.proposal import Advice
 from daytwo.domain.triage import Propose, Verdict
-from daytwo.domain.vocabulary import Action, Frozen, Mode, Severity
+from daytwo.domain.vocabulary import Action, Finding, Frozen, Mode, Severity
 from daytwo.faults.model import FLOOR
 
 ASKED: Final = "asked"
@@ -24,18 +25,25 @@ class Asked(Frozen):
     at: datetime
 
 
-def chosen(verdict: Verdict, asked: Asked | None, *, disturbed: bool) -> Verdict:
+def chosen(verdict: Verdict, asked: Asked | None, *, disturbed: bool, findings: Sequence[Finding] = ()) -> Verdict:
     """What holds of a person's wish and of triage: the wish, until triage wants more or something was done.
 
-    Without a wish it is triage's.
+    Tests that somebody asked for judge what was known of the node by then, as on one that was removed; only what is
+    seen since wants more. `findings` are the node's. Without a wish it is triage's.
     """
     if asked is None or disturbed:
         return verdict
-    if isinstance(verdict, Propose) and verdict.advice.rung > rung_of(asked.action):
+    more = isinstance(verdict, Propose) and verdict.advice.rung > rung_of(asked.action)
+    if isinstance(verdict, Propose) and more and not _is_to_be_tested(verdict.advice, asked, findings):
         return verdict
     return Propose(
         why=f"{asked.action.value}: asked for by {asked.by}", rules=("a person asked",), advice=_advice(asked)
     )
+
+
+def _is_to_be_tested(advice: Advice, asked: Asked, findings: Sequence[Finding]) -> bool:
+    about = [finding for finding in findings if finding.id in advice.findings]
+    return asked.action is Action.VERIFY and bool(about) and all(finding.last_seen <= asked.at for finding in about)
 
 
 def _advice(asked: Asked) -> Advice:

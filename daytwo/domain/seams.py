@@ -53,7 +53,9 @@ class Act(Lasting):
 
     A requeue carries `{"restarts": n}` and a reboot `{"boot_time": iso, "boot_id": id}` in `baseline`: without it
     nobody could tell afterwards whether the act happened. An act on hardware also carries who the machine is,
-    `{"identity": {"system_uuid": …, "serial": …}, "identity_at": iso}`, as its agent said.
+    `{"identity": {"system_uuid": …, "serial": …}, "identity_at": iso}`, as its agent said. A mark over those that
+    earlier repairs of the node have left carries `{"over": [repair, …]}`; one that is only to be worded anew
+    `{"reword": True}`. An unreserve of what an earlier repair has left has that repair as its `target`.
     """
 
     kind: ActKind

@@ -357,11 +357,14 @@ def _with_companions(own: Sequence[Case], cases: Sequence[Case]) -> list[Case]:
 
 
 def given_away(situation: Situation) -> str:
-    """A node that was removed or handed over keeps the marks of that repair until somebody takes them off."""
+    """A node that was removed or handed over keeps the marks of that repair until another takes them over."""
     mark = situation.facts.mark_repair_id if situation.facts else None
-    ended = (past for past in situation.history if past.outcome in LEAVES_MARKS and past.repair_id == mark)
-    past = next(ended, None)
-    return f"{past.outcome} with {past.repair_id}; its marks still stand" if past else ""
+    left = [past for past in situation.history if past.outcome in LEAVES_MARKS]
+    if mark is None or mark not in {past.repair_id for past in left}:
+        return ""
+    last = left[0]  # the newest says what the node is now; the marks may be those of one before it
+    back = f"daytwo nodes repair {situation.cluster}/{situation.node} --action verify"
+    return f"{last.outcome} with {last.repair_id}; the marks of {mark} still stand; to test and return it: {back}"
 
 
 def _is_about(past: PastRepair, case: Case) -> bool:

@@ -34,9 +34,14 @@ def reason_is(act: Act, facts: NodeFacts) -> bool:
 
 def anothers(act: Act, facts: NodeFacts) -> NotOurs | None:
     """Return whose mark forbids to write: a person's, or that of another repair."""
-    if facts.drained_by == "person" or (facts.drained_by == "ours" and not reason_is(act, facts)):
-        return NotOurs(found=quote(facts))
-    return None
+    left_behind = marks.repair_of_reason(facts.reason) in act.baseline.get("over", ())
+    is_anothers = facts.drained_by == "ours" and not (reason_is(act, facts) or left_behind)
+    return NotOurs(found=quote(facts)) if facts.drained_by == "person" or is_anothers else None
+
+
+def reservation_of(act: Act) -> str:
+    """Return the name of the reservation that an act is about: its own, or one that an earlier repair has left."""
+    return marks.reservation_name(act.mark.repair_id if act.target == act.node else act.target)
 
 
 def quote(facts: NodeFacts) -> str:
@@ -63,6 +68,8 @@ def _ours_alone(act: Act, name: str, members: Sequence[str]) -> NotOurs | None:
 
 def prepare_drain(act: Act, facts: NodeFacts) -> Left:
     """Drain with our reason. Slurm's own drain is adopted, its reason kept inside ours."""
+    if act.baseline.get("reword"):
+        return _reword(act, facts)
     if "DRAIN" in facts.states and reason_is(act, facts):
         return AlreadyDone(proof=f"drained: {quote(facts)}")
     own = facts.drained_by == "scheduler" and not marks.repair_of_reason(facts.reason)
@@ -70,6 +77,17 @@ def prepare_drain(act: Act, facts: NodeFacts) -> Left:
     return anothers(act, facts) or (
         *("update", f"NodeName={act.node}", "State=DRAIN", f"Reason={marks.adopting_reason(act.mark, old)}"),
     )
+
+
+def _reword(act: Act, facts: NodeFacts) -> Left:
+    """Say anew why this repair has drained the node, if it still has: a drain that somebody lifted stays lifted."""
+    if "DRAIN" not in facts.states or not reason_is(act, facts):
+        return AlreadyDone(proof=f"left as it is: {quote(facts)}")
+    adopted = facts.reason.partition(" (was: ")[2].removesuffix(")")
+    reason = marks.adopting_reason(act.mark, adopted)
+    if reason == facts.reason:
+        return AlreadyDone(proof=f"drained: {quote(facts)}")
+    return ("update", f"NodeName={act.node}", "State=DRAIN", f"Reason={reason}")
 
 
 def prepare_undrain(act: Act, facts: NodeFacts) -> Left:
@@ -99,7 +117,7 @@ def refuse_too_early(facts: NodeFacts) -> None:
 
 def prepare_unreserve(act: Act, reservations: Mapping[str, Sequence[str]]) -> Left:
     """Delete our reservation."""
-    name = marks.reservation_name(act.mark.repair_id)
+    name = reservation_of(act)
     if name not in reservations:
         return AlreadyDone(proof=f"no reservation {name}")
     return _ours_alone(act, name, reservations[name]) or ("delete", f"ReservationName={name}")
@@ -139,7 +157,7 @@ def look_requeue(act: Act, job: Workload | None) -> Look:
 
 def look_at_marks(act: Act, facts: NodeFacts) -> Look:
     """Say whether one of our two marks is there, or is gone, as the act wanted."""
-    reserved = marks.reservation_name(act.mark.repair_id) in facts.reservations
+    reserved = reservation_of(act) in facts.reservations
     happened = {
         ActKind.RESERVE: reserved,
         ActKind.UNRESERVE: not reserved,

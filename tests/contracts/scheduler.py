@@ -234,6 +234,36 @@ class SchedulerContract:
         assert (await release(scheduler_world))[0] is NotOurs
         assert (await facts_of(scheduler_world)).mark_repair_id == ANOTHER.repair_id
 
+    async def test_what_an_earlier_repair_has_left_is_taken_over(self, scheduler_world: SchedulerWorld) -> None:
+        await quarantine(scheduler_world, ANOTHER)
+        acts = scheduler_world.scheduler.quarantine_acts(CLUSTER, scheduler_world.node, MARK)
+        over = [act.model_copy(update={"baseline": {"over": [ANOTHER.repair_id]}}) for act in acts]
+        assert NotOurs not in await carry_out(scheduler_world, over)
+        facts = await facts_of(scheduler_world)
+        assert (facts.ownership, facts.mark_repair_id, len(facts.reservations)) == (Ownership.OURS, MARK.repair_id, 2)
+
+    async def test_what_an_earlier_repair_has_left_is_lifted(self, scheduler_world: SchedulerWorld) -> None:
+        await quarantine(scheduler_world, ANOTHER)
+        undrain, _ = scheduler_world.scheduler.release_acts(CLUSTER, scheduler_world.node, ANOTHER)
+        _, unreserve = scheduler_world.scheduler.release_acts(CLUSTER, scheduler_world.node, MARK)
+        old = unreserve.model_copy(update={"target": ANOTHER.repair_id})
+        await carry_out(scheduler_world, [undrain, old])
+        assert (await scheduler_world.scheduler.look(old)).outcome is Outcome.DONE
+        assert (await facts_of(scheduler_world)).ownership is Ownership.FREE
+
+    @pytest.mark.parametrize("is_drained", [True, False])
+    async def test_a_drain_is_worded_anew_only_where_it_stands(
+        self, scheduler_world: SchedulerWorld, is_drained: bool
+    ) -> None:
+        await quarantine(scheduler_world)
+        if not is_drained:
+            await scheduler_world.lift_drain_by_person(scheduler_world.node)
+        removed = Mark(repair_id=MARK.repair_id, text="removed")
+        _, drain = scheduler_world.scheduler.quarantine_acts(CLUSTER, scheduler_world.node, removed)
+        await carry_out(scheduler_world, [drain.model_copy(update={"baseline": {"reword": True}})])
+        facts = await facts_of(scheduler_world)
+        assert ("DRAIN" in facts.states, facts.reason == removed.reason) == (is_drained, is_drained)
+
     async def test_a_running_job_is_told_with_its_owner(self, scheduler_world: SchedulerWorld) -> None:
         job_id = await scheduler_world.start_job(scheduler_world.node, opted=True)
         job = await job_of(scheduler_world, job_id)

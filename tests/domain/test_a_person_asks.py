@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from daytwo.domain.asked import ASKED, Asked, chosen
@@ -42,3 +44,12 @@ def test_a_fault_that_comes_leads_when_it_wants_more(action: Action, disturbed: 
 def test_without_a_wish_it_is_what_triage_says() -> None:
     verdict = verdict_of("xid-48")
     assert chosen(verdict, None, disturbed=False) is verdict
+
+
+@pytest.mark.parametrize(("seen_after", "fault"), [(0, ASKED), (60, "xid-48")], ids=["known then", "seen again since"])
+def test_tests_that_were_asked_for_judge_what_was_known_then(seen_after: int, fault: str) -> None:
+    finding = a_finding("xid-48", last_seen=NOW + timedelta(seconds=seen_after))
+    verdict = triage(a_situation(finding), Policy(), catalogue(), NOW)
+    verdict = chosen(verdict, wish(Action.VERIFY), disturbed=False, findings=(finding,))
+    assert isinstance(verdict, Propose)
+    assert verdict.advice.fault == fault

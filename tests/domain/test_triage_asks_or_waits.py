@@ -10,7 +10,7 @@ import pytest
 from daytwo.domain.policy import FaultRule, Policy
 from daytwo.domain.seams import Ownership
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, Quiet, Verdict, Watch, Withhold, triage
+from daytwo.domain.triage import Propose, Quiet, Verdict, Watch, Withhold, given_away, triage
 from daytwo.domain.vocabulary import Action, FindingStatus, Mode, State
 from daytwo.faults.catalogue import catalogue
 from tests.builders import GPU, NOW, a_finding, a_past_repair, a_situation, an_open_repair, node_facts
@@ -161,6 +161,16 @@ def test_a_node_that_was_given_away_is_asked_nothing_more_while_its_marks_stand(
     verdict = judge(a_situation(a_finding("xid-79"), history=(past,), facts=marked))
     assert isinstance(verdict, Withhold)
     assert (verdict.cause, verdict.contain) == ("retired", False)
+
+
+def test_the_newest_end_is_told_of_a_node_that_carries_the_marks_of_one_before() -> None:
+    marked = node_facts("IDLE", "DRAIN", ownership=Ownership.OURS, mark_repair_id=REMOVED.repair_id)
+    later = REMOVED.model_copy(update={"outcome": State.HANDED_OVER, "repair_id": "r-later"})
+    said = given_away(a_situation(history=(later, REMOVED), facts=marked))
+    assert said.startswith(
+        f"handed-over with r-later; the marks of {REMOVED.repair_id} still stand; to test and return"
+    )
+    assert said.endswith("/gpu-07 --action verify")
 
 
 def test_a_removed_node_that_somebody_put_back_is_judged_again() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from daytwo import repairs
 from daytwo.domain.definition import NodeGroup
 from daytwo.domain.exchange import RepairRef
@@ -67,3 +69,29 @@ def test_a_node_that_left_one_cluster_may_be_declared_in_another(store: Store) -
     declare(store, a_definition("west", groups=(NodeGroup(nodes=("gpu-02",)),)), now=NOW)
     with store.read() as session:
         assert session.get(NodeRow, ("west", "gpu-02")) is not None
+
+
+def gone(store: Store, name: str, **fields: Any) -> None:
+    """A node that carries the marks of a repair that is over."""
+    marked = {"states": ("IDLE", "DRAIN"), "responding": True, "mark_repair_id": f"r-0-{name}"}
+    keep(store, a_node(name, facts=marked, facts_at=NOW))
+    keep(store, a_repair(f"r-0-{name}", node=name, open_key=None, closed_at=NOW, **fields))
+
+
+@pytest.mark.parametrize(("state", "granted"), [("removed", True), ("handed-over", False)])
+def test_a_removed_node_is_not_out_for_it_does_not_come_back(store: Store, state: str, granted: bool) -> None:
+    gone(store, "gpu-01", state=state)
+    waits(store, "gpu-02")
+    assert (asks(store, "gpu-02") == "") is granted
+
+
+def test_a_removed_node_is_no_part_of_its_pool(store: Store) -> None:
+    keep(store, *(a_node(f"gpu-{number:03}", **IDLE) for number in range(100)))
+    gone(store, "gpu-200", state="removed")
+    assert store.change(lambda session: len(repairs.peers_in(session, "east", "default"))) == 100
+
+
+def test_a_removed_node_that_a_repair_works_on_again_counts(store: Store) -> None:
+    keep(store, a_repair("r-0", node="gpu-01", open_key=None, closed_at=NOW, state="removed"))
+    waits(store, "gpu-01")
+    assert store.change(lambda session: len(repairs.peers_in(session, "east", "default"))) == 1
