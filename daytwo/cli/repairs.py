@@ -15,7 +15,7 @@ TABLE = {
     "evidence": (f"{_READ}:evidence", "Write the newest evidence of a repair to a file."),
     "approve": (f"{_DECIDE}:approve", "Approve a repair, and wait until that is accepted."),
     "dismiss": (f"{_DECIDE}:dismiss", "Dismiss a repair: nothing is done to the node, and it takes new work again."),
-    "hold": (f"{_DECIDE}:hold", "Stop a repair where it is, until it is released."),
+    "hold": (f"{_DECIDE}:hold", "Stop a repair until it is released: before its act begins."),
     "release": (f"{_DECIDE}:release", "Let a held repair go on."),
     "retry": (f"{_DECIDE}:retry", "Needs help: act again, the same way or another."),
     "return": (f"{_DECIDE}:return_", "Needs help: test the node, return it if it passes."),
