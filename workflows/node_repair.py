@@ -250,10 +250,11 @@ class NodeRepair(RepairRun):
 
     def _still_faulty(self, text: str) -> Event:
         """What was tried did not help: the next proposal begins above it."""
-        tried = rung_of(self._run.approval.action) if self._run.approval else 0
-        self._run.rung = max(self._run.rung, tried) + 1
+        action = self._run.approval.action if self._run.approval else Action.VERIFY
+        self._run.rung = max(self._run.rung, rung_of(action) if self._run.approval else 0) + 1
         self._run.disturbed = True
-        return self._say(Event.STILL_FAULTY, text)
+        tried = "" if action is Action.VERIFY else f"{action} did not help: "
+        return self._say(Event.STILL_FAULTY, tried + text)
 
     async def _needs_help(self) -> Event | None:
         await self._announce()

@@ -164,7 +164,8 @@ def _entities(proposal: Proposal) -> str:
 
 def _faults(proposal: Proposal) -> str:
     others = [clean(fault, MAX_NAME) for fault in proposal.faults if fault != proposal.fault]
-    return ", ".join([clean(proposal.fault, MAX_NAME), *(f"also {fault}" for fault in others[:MAX_ENTITIES])])
+    more = [f"and {len(others) - MAX_ENTITIES} more"] if len(others) > MAX_ENTITIES else []
+    return ", ".join([clean(proposal.fault, MAX_NAME), *(f"also {fault}" for fault in others[:MAX_ENTITIES]), *more])
 
 
 def _jobs(proposal: Proposal) -> list[str]:

@@ -36,6 +36,7 @@ class OpenRepair(Frozen):
     """The repair that is open on this node now.
 
     Once it is `disturbed`, nothing below `rung` is proposed: the standing proposal's, plus one when its act has failed.
+    `failed` is what the tests said then, in one sentence.
     """
 
     repair_id: str
@@ -46,6 +47,7 @@ class OpenRepair(Frozen):
     contained: bool
     disturbed: bool
     booted_at_approval: str | None = None
+    failed: str = ""
 
 
 class DomainTrouble(Frozen):

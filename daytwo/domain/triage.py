@@ -174,9 +174,20 @@ class _Judge:
         contain, containing = self._contain(own)
         whole = _with_companions(own, cases)
         advice = _advice(lead, whole, action=action, rung=rung, mode=mode, because=because)
-        advice = advice.model_copy(update={"ladder": self._ladder(lead)})
+        advice = advice.model_copy(update={"ladder": self._ladder(lead)} | self._after_failure(lead, because))
         rules = (*_rules([lead], "mode", "action"), *because, *held_back, *containing)
         return Propose(why=f"{advice.title}: {action.value}", rules=rules, contain=contain, advice=advice)
+
+    def _after_failure(self, lead: Case, because: tuple[str, ...]) -> dict[str, str]:
+        """What is said first where an act did not help: the tests, for what the fault was may be so no more."""
+        repair = self.situation.open_repair
+        if repair is None or not repair.disturbed or not repair.failed:
+            return {}
+        said = _sentences(dict.fromkeys((repair.failed, *because)))
+        return {
+            "title": f"still faulty; at first: {lead.fault.title}",
+            "reason": " ".join((*said, "At first:", lead.fault.meaning)),
+        }
 
     def _awake(self, ripe: Iterable[Case]) -> list[Case]:
         return [case for case in ripe if self._answer(case) is None]
@@ -232,7 +243,7 @@ class _Judge:
         if rung_of(action) < at_least or not self._is_able(action):
             climbed = next_rung(self._ladder(lead), max(at_least, rung_of(action)) - 1)
             action = climbed or Action.INSPECT
-            because = (*because, "next rung" if climbed else "the ladder has ended: a person must look")
+            because = (*because, f"next: {climbed.value}" if climbed else "the ladder has ended: a person must look")
         if action in REBOOT_CLASS and (spent := self._spent()):
             # Boots are used up. A spare helps after one that did not; short of that a person must look.
             spare = at_least > 0 and Action.FAILOVER in self._ladder(lead)
@@ -250,7 +261,7 @@ class _Judge:
         floors = [(0, "")]
         repair = self.situation.open_repair
         if repair is not None and repair.disturbed:
-            floors.append((repair.rung, "this repair has climbed"))
+            floors.append((repair.rung, repair.failed or "this repair has climbed"))
         since = self.now - timedelta(seconds=self.policy.attempts.relapse_seconds)
         floors += [
             (_rung_tried(past) + 1, f"relapse after {past.repair_id}")
@@ -339,7 +350,7 @@ def _advice(
         entities=_distinct(cases, lambda case: (case.finding.entity,)),
         severity=lead.fault.severity,
         mode=mode,
-        reason=" ".join((lead.fault.meaning, *(f"{text[:1].upper()}{text[1:]}." for text in because))),
+        reason=" ".join((lead.fault.meaning, *_sentences(because))),
         rule=lead.rule.says("action"),
         source=lead.fault.source,
         evidence=_distinct(cases, lambda case: case.finding.evidence)[:MAX_EVIDENCE],
@@ -347,6 +358,10 @@ def _advice(
         verify=tuple(dict.fromkeys((*(t.value for t in FLOOR), *_distinct(cases, lambda case: case.rule.verify)))),
         first_seen=min(case.finding.first_seen for case in cases),
     )
+
+
+def _sentences(rules: Iterable[str]) -> list[str]:
+    return [f"{text[:1].upper()}{text[1:]}." for text in rules]
 
 
 def _with_companions(own: Sequence[Case], cases: Sequence[Case]) -> list[Case]:

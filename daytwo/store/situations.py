@@ -7,7 +7,7 @@ each kind: a thousand nodes that are due cost a thousand times what one does, an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -22,12 +22,13 @@ from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import NotFound
 from daytwo.domain.load_definition import expand_nodes
 from daytwo.domain.machines import before_of
+from daytwo.domain.repair_states import Event
 from daytwo.domain.seams import ActKind, NodeFacts
 from daytwo.domain.situation import DomainTrouble, OpenRepair, PastRepair, Situation
 from daytwo.domain.vocabulary import Action, FaultClass, Finding, FindingStatus, NodeRole, State, Workload
 from daytwo.faults.catalogue import catalogue
 from daytwo.repairs import peers_in
-from daytwo.store.tables import FindingRow, IntentRow, NodeRow, RepairRow
+from daytwo.store.tables import FindingRow, IntentRow, NodeRow, RepairEventRow, RepairRow
 
 HISTORY: Final = timedelta(days=28)
 """How far back repairs count: three incidents on one GPU in 28 days propose its removal (operations.md 3)."""
@@ -67,11 +68,12 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """What some nodes have of their own, by name."""
+    """What some nodes have of their own, by name; `failed` by repair: what the tests said of an act of it."""
 
     findings: dict[str, list[Finding]]
     history: dict[str, list[PastRepair]]
     opened: dict[str, RepairRow]
+    failed: dict[str, str]
 
 
 def load_situation(
@@ -115,7 +117,7 @@ def situation_of(
         findings=tuple(own.findings.get(node.name, ())),
         workloads=None,
         history=tuple(own.history.get(node.name, ())),
-        open_repair=_open_repair(own.opened.get(node.name)),
+        open_repair=_open_repair(own.opened.get(node.name), own.failed),
         trouble=around.trouble_of(node),
         pool_nodes=around.pools.sizes[node.pool],
         pool_contained=around.pools.out_beside(node),
@@ -206,10 +208,12 @@ def class_of(fault: str) -> FaultClass:
 
 def load_own(session: Session, cluster: str, names: Collection[str], now: datetime) -> Own:
     """What these nodes have of their own: findings, closed repairs of four weeks, the open one."""
+    opened = _opened(session, cluster, names)
     return Own(
         findings=_findings(session, cluster, names),
         history=_history(session, cluster, names, now),
-        opened=_opened(session, cluster, names),
+        opened=opened,
+        failed=_failed(session, [row.id for row in opened.values() if row.disturbed]),
     )
 
 
@@ -282,7 +286,17 @@ def _opened(session: Session, cluster: str, names: Collection[str]) -> dict[str,
     return {row.node: row for row in session.exec(select(RepairRow).where(col(RepairRow.open_key).in_(keys)))}
 
 
-def _open_repair(row: RepairRow | None) -> OpenRepair | None:
+def _failed(session: Session, repair_ids: Collection[str]) -> dict[str, str]:
+    """What the tests said of the last act that did not help, by repair."""
+    if not repair_ids:
+        return {}
+    found = select(RepairEventRow.repair_id, RepairEventRow.text).where(
+        col(RepairEventRow.repair_id).in_(repair_ids), RepairEventRow.event == Event.STILL_FAULTY
+    )
+    return dict(session.exec(found.order_by(col(RepairEventRow.number))).all())
+
+
+def _open_repair(row: RepairRow | None, failed: Mapping[str, str]) -> OpenRepair | None:
     if row is None:
         return None
     return OpenRepair(
@@ -293,6 +307,7 @@ def _open_repair(row: RepairRow | None) -> OpenRepair | None:
         action=Action(row.action) if row.action else None,
         contained=row.contained,
         disturbed=row.disturbed,
+        failed=failed.get(row.id, ""),
     )
 
 

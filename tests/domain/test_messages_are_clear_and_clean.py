@@ -263,3 +263,9 @@ def test_a_reservation_of_the_node_is_shown_with_its_owner_and_times() -> None:
     proposal = a_proposal(a_situation(a_finding(), facts=node_facts(reserved=says)))
     assert f"Also: {says}." in as_text(proposal)
     assert f"**Reserved:** {clean_markdown(says)}" in as_markdown(proposal, State.PROPOSED)
+
+
+def test_faults_that_are_not_named_are_counted() -> None:
+    faults = ("xid-79", *(f"xid-{number}" for number in range(119, 124)))
+    many = the_proposal().model_copy(update={"faults": faults})
+    assert "(xid-79, also xid-119, also xid-120, also xid-121, and 2 more)" in as_text(many)

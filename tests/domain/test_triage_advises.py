@@ -166,6 +166,20 @@ def test_a_reboot_that_did_not_help_is_followed_by_a_power_cycle_in_the_same_rep
     assert advice_for(a_situation(a_finding("xid-79"), open_repair=repair)).action is Action.POWER_CYCLE
 
 
+def test_what_the_tests_said_of_an_act_that_did_not_help_leads_the_next_proposal() -> None:
+    failed = "reboot did not help: 6 of 7 tests for xid-79 passed; failed: no-new-xid (xid-119)"
+    repair = an_open_repair(disturbed=True, rung=5, action=Action.REBOOT, failed=failed)
+    advice = advice_for(a_situation(a_finding("xid-79"), open_repair=repair))
+    assert advice.title == "still faulty; at first: GPU fell off the bus"
+    assert advice.reason.startswith(f"R{failed[1:]}. Next: power-cycle. At first: The driver cannot reach the GPU")
+
+
+def test_a_fault_that_is_seen_after_an_act_is_named_beside_the_first() -> None:
+    repair = an_open_repair(disturbed=True, rung=5, failed="reboot did not help")
+    advice = advice_for(a_situation(a_finding("xid-79"), a_finding("xid-119", id=2), open_repair=repair))
+    assert advice.faults == ("xid-79", "xid-119")
+
+
 def test_a_relapse_with_no_spare_and_no_boot_left_asks_a_person() -> None:
     able = frozenset({Action.REBOOT, Action.POWER_CYCLE, Action.REMOVE})
     situation = a_situation(a_finding("xid-79"), history=(a_past_repair("xid-79"),), able=able)

@@ -66,6 +66,7 @@ async def test_a_fault_that_is_not_cured_by_the_reboot_is_proposed_with_the_next
     await plane.until(lambda: "still-faulty" in plane.events(node), "still faulty", 60)
     again = await plane.proposed(node, revision=2)
     assert (first.action, again.action != first.action) == ("reboot", True), plane.story(node)
+    assert plane.proposal(node).reason.startswith("Reboot did not help: ")
     assert "DRAIN" in plane.scheduler_states(node)
 
 
