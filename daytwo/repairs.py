@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from sqlmodel import Session, col, select, update
 
 from daytwo.domain import exchange as x
+from daytwo.domain.asked import ASKED
 from daytwo.domain.cases import entry_of
 from daytwo.domain.interruptions import Interruption
 from daytwo.domain.machines import believed
@@ -163,6 +164,9 @@ def _believe_inventory(session: Session, ref: x.RepairRef) -> None:
 
 def _snoozed(session: Session, closing: x.CloseInput) -> float | None:
     """A dismissal carries a snooze, the policy's where nobody named one: else its node is contained again at once."""
+    proposal = session.get_one(RepairRow, closing.event.ref.repair_id).proposal or {}
+    if proposal.get("fault") == ASKED:
+        return None  # no fault was seen that could be kept quiet
     if closing.event.to_state is not State.DISMISSED or closing.snooze_seconds is not None:
         return closing.snooze_seconds
     return _policy(session, closing.event.ref.cluster).timing.snooze_seconds

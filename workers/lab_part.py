@@ -41,6 +41,17 @@ class LabPart:
         """The nodes' credentials, as the fleet's process reads them."""
         return self.state_dir / "lab-tokens.json"
 
+    @property
+    def _declared(self) -> Path:
+        """Which fleet was declared last."""
+        return self.state_dir / "lab-declared.json"
+
+    def _fleet(self) -> str:
+        return json.dumps({"nodes": self.nodes, "speed": self.speed})
+
+    def _was_declared(self) -> bool:
+        return self._declared.exists() and self._declared.read_text() == self._fleet()
+
     def command(self, gateway_url: str) -> tuple[str, ...]:
         """The module and options that run it."""
         given = {"socket": self.socket, "nodes": self.nodes, "speed": self.speed}
@@ -56,22 +67,54 @@ class LabPart:
         return usual.model_copy(update={"policy": usual.policy.model_copy(update={"approval": lab_approval()})})
 
     async def declare(self, service: Path) -> None:
-        """Declare the cluster and issue tokens, through the service's socket. Raises `Failed` with what it answered."""
+        """Declare the cluster and issue tokens, through the service's socket. Raises `Failed` with what it answered.
+
+        A cluster that stands is left as it is, since somebody may have applied another policy; a fleet of another size
+        or speed is another one.
+        """
         transport = httpx.AsyncHTTPTransport(uds=str(service), verify=_NO_TLS)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://service", timeout=_TIMEOUT_SECONDS
         ) as client:
-            await _post(client, "/v1/clusters", self.definition().model_dump(mode="json"))
+            if not (self._was_declared() and await _stands(client)):
+                await _post(client, "/v1/clusters", self.definition().model_dump(mode="json"))
+                self._declared.write_text(self._fleet())
             issued = [
-                await _post(client, "/v1/tokens", {"node": f"{CLUSTER}/{node}"}) for node in node_names(self.nodes)
+                await _post(client, "/v1/tokens", {"node": f"{CLUSTER}/{node}"})
+                for node in await _nodes(client)
+                if node in node_names(self.nodes)
             ]
         _write_private(self.tokens, json.dumps({token["node"]: token["token"] for token in issued}))
 
 
+async def _stands(client: httpx.AsyncClient) -> bool:
+    """Whether the cluster is declared."""
+    return CLUSTER in [each["name"] for each in (await _get(client, "/v1/clusters"))["items"]]
+
+
+async def _nodes(client: httpx.AsyncClient) -> list[str]:
+    """The declared nodes, page by page."""
+    found: list[str] = []
+    after: str | None = ""
+    while after is not None:
+        asked = {"cluster": CLUSTER, "limit": 200, **({"after": after} if after else {})}
+        page = await _get(client, "/v1/nodes", **asked)
+        found += [each["name"] for each in page["items"]]
+        after = page["next"]
+    return found
+
+
+async def _get(client: httpx.AsyncClient, path: str, **query: Any) -> dict[str, Any]:
+    return _answered(await client.get(path, params=query), f"GET {path}")
+
+
 async def _post(client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    answer = await client.post(path, json=body)
+    return _answered(await client.post(path, json=body), f"POST {path}")
+
+
+def _answered(answer: httpx.Response, asked: str) -> dict[str, Any]:
     if answer.is_error:
-        raise Failed(f"the service answered {answer.status_code} to POST {path}: {answer.text[:500]}")
+        raise Failed(f"the service answered {answer.status_code} to {asked}: {answer.text[:500]}")
     found: dict[str, Any] = answer.json()
     return found
 

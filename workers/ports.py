@@ -34,7 +34,11 @@ class Ports:
         if held := self._hold(wanted):
             return held
         if not any_free:
-            raise Refused(f"port {wanted} for {what} is in use; stop what uses it, name another, or allow --any-port")
+            raise Refused(
+                f"port {wanted} for {what} is in use; stop what uses it, name another, or allow --any-port",
+                why="Only one program can listen on a port. Nothing was started.",
+                following="the same command with --any-port (daytwo up --help: the options that name a port)",
+            )
         for _ in range(MOST_TRIES):
             if held := self._hold(0):
                 return held

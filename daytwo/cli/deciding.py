@@ -109,6 +109,9 @@ def _tell_dismissal(service: Service, wish: Wish) -> None:
         output.note(f"{NOT_LIFTED}: daytwo repairs show {wish.repair}")
         return
     output.note(LIFTED)
+    if repair["fault"] == "asked":
+        output.note("A person had asked for it, and no fault was seen: whoever asks again is heard.")
+        return
     asked = wish.more.get("snooze_seconds")
     quiet = (
         f"for {output.lasting(asked)}" if asked is not None else "for as long as the policy snoozes (8 h by default)"

@@ -79,12 +79,15 @@ def up(lab_socket: Path | None, options: tuple[str, ...]) -> None:
     metavar="TIME",
     help="Relapse so long after the cure, in simulated time: 30m, or 1800.",
 )
-@click.option("--reason", metavar="TEXT", help="For drains: the reason.")
-@click.option("--by", metavar="USER", help="For drains: who.")
+@click.option("--reason", metavar="TEXT", help="For slurm-drained and person-drain: the reason.")
+@click.option("--by", metavar="USER", help="For slurm-drained and person-drain: who.")
 @socket_option
 @options.output
 def break_(node: str, fault: str, *, lab_socket: Path | None, form: str, **how: Any) -> None:
-    """Break NODE with FAULT.
+    """Break NODE with FAULT: an id of the catalogue, or person-drain. Another one's error lists them all.
+
+    The agents live in real time, and so does what they wait for: thermal-throttle is found after 10 minutes, and only
+    recorded; an agent counts as silent after 3 minutes.
 
     \b
       daytwo lab break node-07 xid-79

@@ -201,7 +201,10 @@ def _by(asked: Item) -> str:
 
 
 def _heard(node: Item) -> str:
-    return f"heard {ago(node['last_heard_at'])}" if node["last_heard_at"] else "never heard"
+    if not node["last_heard_at"]:
+        return "never heard"
+    limit = node.get("silent_after_seconds")  # a service of 0.1 does not say
+    return f"heard {ago(node['last_heard_at'])}" + (f" (silent after {output.lasting(limit)})" if limit else "")
 
 
 def _state(node: Item) -> str:
@@ -213,6 +216,8 @@ def _facts(node: Item) -> str:
     if not facts:
         return "nothing that could be read"
     states, reason = cell(facts.get("states")), cell(facts.get("reason"))
+    if node["state"] == "healthy" and facts.get("ownership") in ("ours", "half-done"):
+        return f"{states}, reason {reason}; so {ago(node['facts_at'])}, not read since daytwo's marks came off"
     return f"{states}, reason {reason}; so since {moment(node['facts_at'])} ({span(node['facts_at'])})"
 
 

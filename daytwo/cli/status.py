@@ -111,12 +111,18 @@ def _fleet(found: Item) -> list[str]:
     oldest = f", the oldest for {since(acts['oldest_at'])}" if acts["oldest_at"] else ""
     return [
         f"  nodes:     {_counts(found['nodes'])}",
-        f"  agents:    {cell(found.get('silent_agents'))} silent",
+        f"  agents:    {cell(found.get('silent_agents'))} silent{_silent_after(found)}",
         f"  repairs:   {_counts(found['repairs'])}",
         f"  firing:    {found['firing']} findings",
         f"  decisions: {found['decisions_pending']} not delivered yet",
         f"  acts:      {_counts(acts['by_state'])}{oldest}",
     ]
+
+
+def _silent_after(found: Item) -> str:
+    """When silence counts; a node that was heard less long ago is not silent yet."""
+    limits = [output.lasting(each) for each in found.get("silent_after_seconds", ())]
+    return f" (unheard for {' or '.join(limits)}, as the policy says)" if limits else ""
 
 
 def _going_on(found: Item) -> list[str]:

@@ -159,10 +159,13 @@ def _state_of_findings(session: Session, cluster: str) -> tuple[int, int | None]
 
 def _node_look(node: NodeRow, situation: Situation, cluster: Cluster, now: datetime) -> NodeLook:
     opened = situation.open_repair
+    asked = asking(situation, cluster.definition.policy, catalogue())
+    fires = dict.fromkeys(each.fault for each in situation.findings if each.status is FindingStatus.FIRING)
     return NodeLook(
         repair_state=opened.state if opened else None,
         repair_id=opened.repair_id if opened else None,
-        firing=asking(situation, cluster.definition.policy, catalogue()),
+        firing=asked,
+        recorded=tuple(fault for fault in fires if fault not in asked),
         facts=situation.facts,
         last_heard_at=node.last_heard_at,
         silent_after_seconds=cluster.definition.policy.timing.silent_after_seconds,

@@ -28,12 +28,13 @@ class NodeLook(Frozen):
     not be read; `silent_after_seconds` is the policy's limit; `given_away` says how somebody else got the node.
 
     `firing` are the faults that somebody is asked about (`triage.asking`): an Xid of an application, which is only
-    recorded, leaves its node healthy.
+    recorded, leaves its node healthy. Those are `recorded`.
     """
 
     repair_state: str | None
     repair_id: str | None = None
     firing: tuple[str, ...]
+    recorded: tuple[str, ...] = ()
     facts: NodeFacts | None
     last_heard_at: datetime | None
     silent_after_seconds: float
@@ -111,6 +112,17 @@ def _drained_by_scheduler(look: NodeLook) -> bool:
     return look.facts is not None and look.facts.drained_by == "scheduler"
 
 
+def _says_healthy(look: NodeLook) -> str:
+    fires = f"{', '.join(look.recorded)} {_be(look.recorded)} only recorded" if look.recorded else "nothing fires"
+    if look.facts is not None and look.facts.ownership in OURS:
+        return f"heard of, {fires}; daytwo's marks come off"
+    return f"heard of, {fires}, open for work"
+
+
+def _be(named: tuple[str, ...]) -> str:
+    return "is" if len(named) == 1 else "are"
+
+
 def _says(text: str) -> Callable[[NodeLook], str]:
     return lambda look: text
 
@@ -158,5 +170,5 @@ TABLE: Final = (
     ),
     Row(N.UNKNOWN, "nothing was heard for longer than its limit", _silent, _says_silent),
     Row(N.UNKNOWN, "it does not answer its scheduler", _not_responding, _says("it does not answer its scheduler")),
-    Row(N.HEALTHY, "none of these", lambda look: True, _says("heard of, nothing fires, open for work")),
+    Row(N.HEALTHY, "none of these", lambda look: True, _says_healthy),
 )

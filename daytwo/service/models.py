@@ -222,10 +222,14 @@ class NodeTransition(Frozen):
 
 
 class NodeDetail(NodeSummary):
-    """Everything known of one node. `facts` is what its scheduler says, unchanged since `facts_at`."""
+    """Everything known of one node. `facts` is what its scheduler says, unchanged since `facts_at`.
+
+    Its agent counts as silent when it was not heard for `silent_after_seconds`.
+    """
 
     domains: tuple[str, ...]
     expected_gpus: int | None
+    silent_after_seconds: float
     boot_id: str | None
     identity: dict[str, Any]
     inventory: dict[str, Any]
@@ -365,7 +369,8 @@ class ActsView(Frozen):
 class Status(Frozen):
     """The installation in one answer. `healthy`: every node is, every loop lives, nothing is frozen or away.
 
-    `away` names the parts that are. While the store is, the rest is empty or `None`: not known.
+    `away` names the parts that are. While the store is, the rest is empty or `None`: not known. `silent_after_seconds`
+    has every limit that a cluster sets for its agents.
     """
 
     at: datetime
@@ -379,6 +384,7 @@ class Status(Frozen):
     away: tuple[str, ...] = ()
     parts: tuple[PartView, ...] = ()
     silent_agents: int | None = None
+    silent_after_seconds: tuple[float, ...] = ()
     incidents: tuple[IncidentView, ...] = ()
     waiting_for_people: tuple[WaitingView, ...] = ()
     waiting: tuple[WaitingView, ...] = ()

@@ -211,6 +211,13 @@ def test_a_dismissal_says_that_the_node_takes_work_again(cli: Cli) -> None:
     assert "Nobody is asked about the same fault again for as long as the policy snoozes" in done.err
 
 
+def test_a_dismissal_of_a_persons_wish_promises_no_quiet(cli: Cli, fleet: Store) -> None:
+    with fleet.write() as session:
+        session.get_one(RepairRow, REPAIR).fault = "asked"
+    err = cli("repairs", "dismiss", REPAIR, "--revision", "2", "--reason", "known").err
+    assert ("Nobody is asked" in err, "whoever asks again is heard" in err) == (False, True)
+
+
 def test_a_dismissal_after_something_was_done_says_that_work_stays_off(cli: Cli, fleet: Store) -> None:
     with fleet.write() as session:
         session.get_one(RepairRow, REPAIR).disturbed = True

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from daytwo.domain.seams import Ownership
 from daytwo.domain.vocabulary import Channel
 from daytwo.service.decisions import Identity
 from daytwo.service.evidence import QuietRequest, quiesce
 from daytwo.store.engine import Store
 from daytwo.store.tables import DecisionRow, NodeRequestRow, NodeRow
-from tests.builders import NOW
+from tests.builders import NOW, node_facts
 from tests.cli.conftest import Cli
 from tests.rows import REPAIR, a_finding_row, a_node, a_repair, keep
 
@@ -54,6 +55,21 @@ def test_a_snooze_is_shown_with_until_when_by_whom_and_why(cli: Cli, fleet: Stor
 def test_a_snooze_that_is_over_is_not_shown(cli: Cli, fleet: Store, words: tuple[str, ...]) -> None:
     dismissed(fleet, datetime.now(UTC) - timedelta(seconds=1))
     assert "snoozed" not in cli(*words).out
+
+
+def test_a_node_says_when_the_silence_of_its_agent_counts(cli: Cli, fleet: Store) -> None:
+    with fleet.write() as session:
+        session.get_one(NodeRow, ("east", "gpu-07")).last_heard_at = datetime.now(UTC)
+    assert "s ago (silent after 3m)" in cli("nodes", "show", "gpu-07").out
+
+
+@pytest.mark.parametrize(("state", "told"), [("healthy", True), ("pending", False)])
+def test_a_reading_from_before_the_marks_came_off_says_so(cli: Cli, fleet: Store, state: str, told: bool) -> None:
+    marked = node_facts("IDLE", "DRAIN", ownership=Ownership.OURS, drained_by="ours", reason="daytwo r-1: under repair")
+    with fleet.write() as session:
+        row = session.get_one(NodeRow, ("east", "gpu-07"))
+        row.facts, row.facts_at, row.state = marked.model_dump(mode="json"), datetime.now(UTC), state
+    assert ("s ago, not read since daytwo's marks came off" in cli("nodes", "show", "gpu-07").out) == told
 
 
 @BOTH

@@ -49,6 +49,10 @@ def test_yaml_and_json_say_the_same(away: Cli) -> None:
     assert found["away"] == ["notifier"]
 
 
+def test_when_the_silence_of_an_agent_counts_is_told(away: Cli) -> None:
+    assert "agents:    0 silent (unheard for 3m, as the policy says)" in away("status").out
+
+
 def test_who_waits_is_told_with_for_how_long(away: Cli) -> None:
     assert "needs you: r-20261130-142100-x7k2q east/gpu-07 proposed for" in away("status").out
 

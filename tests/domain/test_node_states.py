@@ -78,13 +78,16 @@ def test_every_row_of_the_table_decides_some_case() -> None:
         ({"repair_state": State.WAITING, "repair_id": "r-1"}, "repair r-1 is waiting"),
         ({"facts": PERSON}, "bob has taken the node: disk swap"),
         ({"firing": ("xid-79", "xid-48")}, "firing: xid-79, xid-48"),
+        ({"recorded": ("xid-94",)}, "heard of, xid-94 is only recorded, open for work"),
+        ({"recorded": ("xid-13", "xid-31")}, "heard of, xid-13, xid-31 are only recorded, open for work"),
+        ({"facts": OURS}, "heard of, nothing fires; daytwo's marks come off"),
         ({"last_heard_at": NOW - timedelta(hours=1)}, "nothing heard from its agent since 2026-11-30 13:21:00Z"),
         (
             {"facts": node_facts("DRAIN", drained_by="scheduler", reason="gres/gpu")},
             "drained by the scheduler: gres/gpu",
         ),
     ],
-    ids=["repair", "person", "firing", "silent", "scheduler"],
+    ids=["repair", "person", "firing", "recorded", "two-recorded", "marked", "silent", "scheduler"],
 )
 def test_the_reason_is_said(fields: dict[str, Any], why: str) -> None:
     assert node_state(look(**fields))[1] == why

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import BadInput
 from daytwo.domain.vocabulary import Action
 from daytwo.lab.demo import screen
 from daytwo.settings import load
+from daytwo.store.engine import Store
+from daytwo.store.tables import ClusterRow
+from tests.serving import Away, Shared, shared
 from workers.lab_part import LabPart
 from workers.ports import Ports
 from workers.up import plan
+
+__all__ = ["shared"]
 
 
 def test_whoever_runs_the_lab_may_approve_in_it(tmp_path: Path) -> None:
@@ -26,6 +34,32 @@ def test_whoever_runs_the_lab_may_approve_in_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("action", [Action.REPROVISION, Action.FAILOVER, Action.REMOVE])
 def test_the_temporal_ui_never_takes_a_node_away(tmp_path: Path, action: Action) -> None:
     assert action not in LabPart(tmp_path, 16, 60.0).definition().policy.approval.unverified_may
+
+
+@pytest.fixture
+def service(tmp_path: Path, store: Store, shared: Shared) -> Iterator[Path]:
+    with shared.serving(store, Away()) as socket:
+        yield socket
+
+
+def boot_seconds(store: Store) -> float:
+    with store.read() as session:
+        found = ClusterDefinition.model_validate(session.get_one(ClusterRow, "sim").definition)
+    return found.policy.timing.boot_seconds
+
+
+@pytest.mark.parametrize(("nodes", "kept"), [(3, True), (4, False)])
+async def test_a_policy_that_was_applied_outlives_a_restart_of_the_same_fleet(
+    tmp_path: Path, service: Path, store: Store, nodes: int, kept: bool
+) -> None:
+    first = LabPart(tmp_path, 3, 60.0)
+    await first.declare(service)
+    mine = first.definition().model_dump(mode="json")
+    mine["policy"]["timing"]["boot_seconds"] = 4711
+    with store.write() as session:
+        session.get_one(ClusterRow, "sim").definition = mine
+    await LabPart(tmp_path, nodes, 60.0).declare(service)
+    assert (boot_seconds(store) == 4711, len(json.loads(first.tokens.read_text()))) == (kept, nodes)
 
 
 def test_a_lab_lives_at_the_speed_that_was_asked_for(tmp_path: Path) -> None:

@@ -26,6 +26,12 @@ def test_a_port_belongs_to_the_process_that_listens_on_it() -> None:
     assert not listens(os.getpid(), port)
 
 
+def test_a_port_in_use_leads_to_the_option_that_takes_another() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, Ports() as ports, pytest.raises(Refused) as refused:
+        ports.choose(server.getsockname()[1], what="the gateway", any_free=False)
+    assert "--any-port" in refused.value.following
+
+
 CHOOSE = """
 import sys
 from workers.ports import Ports

@@ -64,6 +64,16 @@ def test_a_note_that_ends_a_repair_clears_nothing_that_tests_have_found(store: S
     }
 
 
+@pytest.mark.parametrize(("fault", "quiet"), [("xid-79", True), ("asked", False)])
+def test_a_dismissal_keeps_a_fault_quiet_and_not_the_wish_of_a_person(store: Store, fault: str, quiet: bool) -> None:
+    proposal = a_proposal(fault=fault, faults=(fault,))
+    keep(store, a_cluster(), a_node(), a_repair(proposal=proposal.model_dump(mode="json")))
+    end = an_end(Event.DISMISSED).event.model_copy(update={"to_state": State.DISMISSED, "proposal": proposal})
+    store.change(lambda session: repairs.close(session, CloseInput(event=end)))
+    with store.read() as session:
+        assert (session.get_one(RepairRow, REPAIR).snooze_until is not None) == quiet
+
+
 def answered(kind: str, offered_at: datetime, **fields: Any) -> NodeRequestRow:
     """A question of the tests, and when the agent was offered it."""
     ident = f"{REPAIR}/verify-8/{kind}/0"

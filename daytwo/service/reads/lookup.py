@@ -9,6 +9,7 @@ from enum import StrEnum
 from sqlmodel import Session, select
 
 from daytwo.domain.errors import BadInput, NotFound
+from daytwo.domain.policy import Timing
 from daytwo.faults.catalogue import UnknownFault, catalogue
 from daytwo.faults.model import Fault
 from daytwo.store.tables import ClusterRow, NodeRow, RepairRow
@@ -41,6 +42,12 @@ def find_cluster(session: Session, name: str) -> ClusterRow:
     if row is None:
         raise NotFound(f"there is no cluster {name!r}")
     return row
+
+
+def silent_after(cluster: ClusterRow | None) -> float:
+    """After how many seconds unheard an agent of the cluster counts as silent."""
+    policy = cluster.definition.get("policy", {}) if cluster else {}
+    return Timing.model_validate(policy.get("timing", {})).silent_after_seconds
 
 
 def find_fault(fault_id: str) -> Fault:

@@ -12,11 +12,11 @@ from sqlmodel import Session, col, select
 
 from daytwo.domain.vocabulary import Finding, FindingStatus, NodeState
 from daytwo.service.models import NodeDetail, NodeSummary, NodeTransition, Page, RepairSummary
-from daytwo.service.reads.lookup import find_cluster, find_fault, find_node, known_words, node_key
+from daytwo.service.reads.lookup import find_cluster, find_fault, find_node, known_words, node_key, silent_after
 from daytwo.service.reads.paging import MOST, Filter, page, row_number, view
 from daytwo.service.reads.pauses import pauses_of
 from daytwo.service.reads.repairs import summary
-from daytwo.store.tables import FindingRow, NodeRow, NodeTransitionRow, RepairRow
+from daytwo.store.tables import ClusterRow, FindingRow, NodeRow, NodeTransitionRow, RepairRow
 
 RECENT = 50
 """How many past findings, transitions and repairs a node is shown with."""
@@ -49,6 +49,7 @@ def node(session: Session, name: str, now: datetime) -> NodeDetail:
         NodeDetail,
         row,
         **_going_on(session, [row], now)[node_key(row)],
+        silent_after_seconds=silent_after(session.get(ClusterRow, row.cluster)),
         findings=tuple(finding_view(each) for each in shown),
         transitions=_transitions(session, row),
         repairs=_past_repairs(session, row),

@@ -11,10 +11,20 @@ from sqlmodel import Session, col, func, select
 
 from daytwo.domain.vocabulary import DecisionStatus, FindingStatus, NodeState, State
 from daytwo.service.models import ActsView, FreezeView, IncidentView, LoopView, PartView, Status, WaitingView
+from daytwo.service.reads.lookup import silent_after
 from daytwo.service.reads.paging import Filter, view
 from daytwo.service.reads.parts import parts_of
 from daytwo.service.reads.plane import freezes
-from daytwo.store.tables import DecisionRow, FindingRow, IncidentRow, IntentRow, LeaseRow, NodeRow, RepairRow
+from daytwo.store.tables import (
+    ClusterRow,
+    DecisionRow,
+    FindingRow,
+    IncidentRow,
+    IntentRow,
+    LeaseRow,
+    NodeRow,
+    RepairRow,
+)
 
 MOST_NAMED: Final = 20
 """Repairs that are named one by one; how many there are is told by state."""
@@ -50,6 +60,7 @@ def status(session: Session, now: datetime, *, started: datetime) -> Status:
         away=away,
         parts=parts,
         silent_agents=session.exec(firing.where(FindingRow.fault == SILENT, FindingRow.node != "")).one(),
+        silent_after_seconds=tuple(sorted({silent_after(row) for row in session.exec(select(ClusterRow))})),
         incidents=_incidents(session),
         waiting_for_people=_waiting(session, for_people=True),
         waiting=_waiting(session, for_people=False),
