@@ -18,8 +18,8 @@ from daytwo.adapters import Cluster
 from daytwo.controller.marks import orphaned
 from daytwo.domain.node_states import NodeLook, node_state
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, Verdict, Withhold, asking, given_away, triage
-from daytwo.domain.vocabulary import FindingStatus, NodeState
+from daytwo.domain.triage import LEAVES_MARKS, Propose, Verdict, Withhold, asking, given_away, triage
+from daytwo.domain.vocabulary import Action, FindingStatus, NodeState
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.engine import Store
 from daytwo.store.situations import (
@@ -37,6 +37,8 @@ from daytwo.store.tables import FindingRow, NodeRow
 
 log = logging.getLogger(__name__)
 
+MARKS_SHOW_AFTER: Final = timedelta(seconds=30)
+"""Within this a scheduler that answers has been read again."""
 POOLS_FOR: Final = timedelta(seconds=2)
 """Counts of pools are kept this long: the scheduler is read as often."""
 TAKEN_FOR: Final = timedelta(minutes=2)
@@ -170,9 +172,19 @@ def _node_look(node: NodeRow, situation: Situation, cluster: Cluster, now: datet
         last_heard_at=node.last_heard_at,
         silent_after_seconds=cluster.definition.policy.timing.silent_after_seconds,
         now=now,
-        given_away=given_away(situation),
+        given_away=given_away(situation) or _just_left(situation, now),
+        leaves=opened is not None and opened.action is Action.REMOVE,
         held=situation.held,
     )
+
+
+def _just_left(situation: Situation, now: datetime) -> str:
+    """A node that was removed or handed over a moment ago: its scheduler may not have been read since it was marked."""
+    last = situation.history[0] if situation.history else None
+    if last is None or last.outcome not in LEAVES_MARKS or now - last.closed_at > MARKS_SHOW_AFTER:
+        return ""
+    is_read = situation.facts is not None and situation.facts.at > last.closed_at
+    return "" if is_read else f"{last.outcome} with {last.repair_id}"
 
 
 def common_causes(looks: Sequence[Looked]) -> list[Looked]:

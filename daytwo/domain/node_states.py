@@ -25,7 +25,8 @@ FROM_THE_BOOT_ON: Final = frozenset({State.ACTING, State.VERIFYING, State.REJOIN
 
 class NodeLook(Frozen):
     """What is known of a node. `repair_state` is that of its open repair; `facts` is `None` where the scheduler could
-    not be read; `silent_after_seconds` is the policy's limit; `given_away` says how somebody else got the node.
+    not be read; `silent_after_seconds` is the policy's limit; `given_away` says how somebody else got the node;
+    `leaves` is true of a repair that removes it.
 
     `firing` are the faults that somebody is asked about (`triage.asking`): an Xid of an application, which is only
     recorded, leaves its node healthy. Those are `recorded`.
@@ -42,6 +43,7 @@ class NodeLook(Frozen):
     expects_agent: bool = True
     held: str = ""
     given_away: str = ""
+    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,10 @@ def _in(states: frozenset[str]) -> Callable[[NodeLook], bool]:
 
 def _is(state: State) -> Callable[[NodeLook], bool]:
     return lambda look: look.repair_state == state
+
+
+def _is_leaving(look: NodeLook) -> bool:
+    return look.leaves and look.repair_state == State.ACTING
 
 
 def _repair(look: NodeLook) -> str:
@@ -131,6 +137,7 @@ N = NodeState
 
 # The order is the meaning: what we do goes before what others do, what is known goes before silence.
 TABLE: Final = (
+    Row(N.PAUSED, "its repair is removing it", _is_leaving, _says("it is being removed")),
     Row(N.BOOTING, "its repair is acting, verifying or rejoining", _in(FROM_THE_BOOT_ON), _repair),
     Row(N.UNHEALTHY, "its repair needs help", _is(State.NEEDS_HELP), _repair),
     Row(N.PAUSED, "a person holds it", lambda look: bool(look.held), lambda look: look.held),
