@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import uuid
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ import click
 from daytwo.cli import exit_codes, output
 from daytwo.cli.client import Service
 from daytwo.cli.failure import Failure
+from daytwo.cli.making_sure import MEANS, is_asked, what_it_means
 from daytwo.cli.repair_text import as_text
 
 FIRST_WAIT_SECONDS: Final = 2
@@ -32,7 +32,13 @@ BRING: Final = ("store", "temporal", "worker", "controller")
 WHEN: Final = {"when-idle": " when its jobs have ended", "next-checkpoint": " at the next checkpoint"}
 TYPED: Final = {"return-after-tests": "return"}
 """Decisions whose command is another word."""
-LIFTED: Final = "What daytwo put on the node is lifted: it takes new work again, unless somebody else keeps it out."
+LIFTED: Final = {
+    "nothing": "This repair has put nothing on the node: whether it takes new work is as before.",
+    "lifting": "What daytwo put on the node is being lifted: it takes new work then, if nobody else keeps it out.",
+    "lifted": "What daytwo put on the node is lifted: it takes new work again, unless somebody else keeps it out.",
+}
+KEEPS_OFF: Final = ("reserve", "drain")
+"""Acts that keep new work off a node."""
 NOT_LIFTED: Final = "Something was done to the node, so new work stays off it, and you are asked how it is to return"
 
 
@@ -59,7 +65,7 @@ class Wish:
 
 def revision_on_screen(service: Service, repair: str, kind: str, *, action: str | None, yes: bool) -> int:
     """Show the proposal, ask, and return the revision that was shown. Never asks where nobody can answer."""
-    if not (sys.stdin.isatty() and output.on_terminal()):
+    if not is_asked():
         raise click.UsageError(
             f"Missing option '--revision': without a terminal nobody is asked. See: daytwo repairs show {repair}"
         )
@@ -78,7 +84,9 @@ def _question(found: Mapping[str, Any], kind: str, action: str | None) -> str:
     """What exactly a yes would decide."""
     asked = f" ({action or found['action'] or 'no action'})" if kind in ACTS else ""
     where = f"{found['cluster']}/{found['node']}"
-    return f"{_typed(kind).capitalize()}{asked} on {where}: revision {found['revision']} of {found['id']}?"
+    says = what_it_means(found, action) if kind in ACTS else ""
+    question = f"{_typed(kind).capitalize()}{asked} on {where}: revision {found['revision']} of {found['id']}?"
+    return f"{says}\n{question}" if says else question
 
 
 def decide(service: Service, wish: Wish, seconds: int) -> int:
@@ -90,6 +98,8 @@ def decide(service: Service, wish: Wish, seconds: int) -> int:
     if status in GOOD:
         done = _act_and_wait(service, wish, decision)
         click.echo(f"{output.with_glyph(status)}: {_said(wish)}{done}{_why(decision)}")
+        if meaning := MEANS.get(wish.more.get("action") or wish.kind):
+            output.note(f"It means: {meaning}.")
         if (wish.kind, status) == ("dismiss", "accepted"):
             _tell_dismissal(service, wish)
             return exit_codes.OK
@@ -108,7 +118,7 @@ def _tell_dismissal(service: Service, wish: Wish) -> None:
     if repair["disturbed"]:
         output.note(f"{NOT_LIFTED}: daytwo repairs show {wish.repair}")
         return
-    output.note(LIFTED)
+    output.note(LIFTED[_marks(repair)])
     if repair["fault"] == "asked":
         output.note("A person had asked for it, and no fault was seen: whoever asks again is heard.")
         return
@@ -118,6 +128,14 @@ def _tell_dismissal(service: Service, wish: Wish) -> None:
     )
     shown = f"daytwo nodes show {repair['cluster']}/{repair['node']}"
     output.note(f"Nobody is asked about the same fault again {quiet}: {shown}")
+
+
+def _marks(repair: Mapping[str, Any]) -> str:
+    """How far the acts of a dismissed repair are that keep new work off the node."""
+    if not any(act["kind"] in KEEPS_OFF and act["state"] != "failed" for act in repair["intents"]):
+        return "nothing"
+    newest = max(repair["intents"], key=lambda act: act["created_at"])
+    return "lifted" if (newest["kind"], newest["state"]) == ("unreserve", "proven") else "lifting"
 
 
 def _until_ended(service: Service, decision: dict[str, Any], seconds: int) -> dict[str, Any]:

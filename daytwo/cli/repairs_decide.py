@@ -35,7 +35,11 @@ def decision(command: Callable[..., int]) -> Callable[..., int]:
 
 @click.command("approve")
 @decision
-@click.option("--action", metavar="ACTION", help="Another action than the proposed one; needs --reason.")
+@click.option(
+    "--action",
+    metavar="ACTION",
+    help="Another action than the proposed one; needs --reason, and --yes for one that is hard to undo.",
+)
 @click.option(
     "--moment",
     type=click.Choice(["now", "when-idle", "next-checkpoint"]),
@@ -133,8 +137,11 @@ def _decide(
 ) -> int:
     from daytwo.cli.client import connect
     from daytwo.cli.deciding import Wish, decide, revision_on_screen
+    from daytwo.cli.making_sure import make_sure
 
     with connect() as service:
         if revision is None:
             revision = revision_on_screen(service, repair, kind, action=more.get("action"), yes=yes)
+        else:
+            make_sure(service, repair, more.get("action"), yes=yes)
         return decide(service, Wish(kind, repair, revision, request_id=request_id, more=more), timeout)

@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sqlmodel import select
 from daytwo.domain.policy import Person
 from daytwo.domain.repair_states import HELD_FROM
 from daytwo.store.engine import Store
-from daytwo.store.tables import ClusterRow, DecisionRow, FreezeRow, LeaseRow, RepairRow
+from daytwo.store.tables import ClusterRow, DecisionRow, FreezeRow, IntentRow, LeaseRow, RepairRow
 from tests.builders import NOW
 from tests.cli.conftest import Cli
 from tests.rows import REPAIR, a_definition, a_node, a_policy, a_repair, an_event, keep
@@ -57,6 +58,34 @@ def test_another_action_can_be_approved_with_a_reason_and_is_named(cli: Cli, fle
     assert decisions(fleet)[0].action == "power-cycle"
     assert done.out == f"accepted: approve {REPAIR} revision 2: power-cycle\n"
     assert "approve power-cycle revision 2 by" in cli("repairs", "show", REPAIR).out
+
+
+REMOVE = (*APPROVE, "--revision", "2", "--action", "remove", "--reason", "go")
+
+
+def test_an_action_that_nobody_proposed_and_that_is_hard_to_undo_needs_a_yes(cli: Cli, fleet: Store) -> None:
+    done = cli(*REMOVE)
+    assert (done.code, decisions(fleet)) == (2, [])
+    assert "Missing option '--yes': remove is not what is proposed (reboot): the node is taken out for good" in done.err
+
+
+def test_with_a_yes_it_is_approved_and_the_answer_says_what_it_means(cli: Cli, fleet: Store) -> None:
+    done = cli(*REMOVE, "--yes")
+    assert (done.code, decisions(fleet)[0].action) == (0, "remove")
+    assert "It means: the node is taken out for good and stays drained" in done.err
+
+
+@pytest.mark.parametrize(("answer", "made"), [("y\n", 1), ("n\n", 0)])
+def test_on_a_terminal_it_is_asked_whether_that_is_meant(socket: Path, fleet: Store, answer: str, made: int) -> None:
+    _, shown = on_terminal(socket, *REMOVE, answer=answer)
+    assert ("Is that meant?" in shown, len(decisions(fleet))) == (True, made)
+
+
+def test_an_action_that_is_proposed_needs_no_further_yes(cli: Cli, fleet: Store) -> None:
+    with fleet.write() as session:
+        repair = session.get_one(RepairRow, REPAIR)
+        repair.proposal = {**(repair.proposal or {}), "action": "remove"}
+    assert cli(*REMOVE).code == 0
 
 
 def test_another_action_without_a_reason_is_not_approved(cli: Cli, fleet: Store) -> None:
@@ -205,9 +234,25 @@ def test_an_approval_that_is_not_taken_says_what_it_waits_for(cli: Cli, repairer
     assert "It waits: cluster east is frozen." in err
 
 
-def test_a_dismissal_says_that_the_node_takes_work_again(cli: Cli) -> None:
+@pytest.mark.parametrize(
+    ("acts", "says"),
+    [
+        ((), "This repair has put nothing on the node"),
+        (("reserve", "drain"), "What daytwo put on the node is being lifted"),
+        (
+            ("reserve", "drain", "undrain", "unreserve"),
+            "What daytwo put on the node is lifted: it takes new work again",
+        ),
+    ],
+    ids=["nothing was put", "not lifted yet", "lifted"],
+)
+def test_a_dismissal_says_what_becomes_of_the_marks(cli: Cli, fleet: Store, acts: tuple[str, ...], says: str) -> None:
+    of = {"repair_id": REPAIR, "cluster": "east", "node": "gpu-07", "driver": "slurm", "state": "proven"}
+    for number, kind in enumerate(acts):
+        at = NOW + timedelta(seconds=number)
+        keep(fleet, IntentRow(id=f"i-{kind}", kind=kind, target="gpu-07", created_at=at, updated_at=at, **of))
     done = cli("repairs", "dismiss", REPAIR, "--revision", "2", "--reason", "known")
-    assert "it takes new work again" in done.err
+    assert says in done.err
     assert "Nobody is asked about the same fault again for as long as the policy snoozes" in done.err
 
 
