@@ -6,7 +6,7 @@ import shlex
 
 from daytwo.cli.output import Item, block, cell, clean, moment, span, until, with_glyph
 from daytwo.domain.repair_states import EVENT_OF, after
-from daytwo.domain.vocabulary import DecisionKind, State
+from daytwo.domain.vocabulary import NOT_KNOWN, DecisionKind, State
 
 VERBS = {DecisionKind.RETURN_AFTER_TESTS: "return"}
 """Where the command is not the decision's own word."""
@@ -184,7 +184,8 @@ def _decision(each: Item) -> str:
 
 def _intent(each: Item) -> str:
     said = _said(each["proof"] or each["error"])
-    return f"{moment(each['created_at'])}  {each['kind']} {cell(each['target'])}: {each['state']}{said}"
+    state = "unknown here" if each["proof_type"] == NOT_KNOWN else each["state"]
+    return f"{moment(each['created_at'])}  {each['kind']} {cell(each['target'])}: {state}{said}"
 
 
 def _said(text: str) -> str:

@@ -9,10 +9,12 @@ from sqlmodel import Session, col, func, select, update
 
 from daytwo.domain.exchange import Run
 from daytwo.domain.proposal import Proposal
-from daytwo.domain.vocabulary import DecisionStatus, State
+from daytwo.domain.repair_states import END_OF
+from daytwo.domain.vocabulary import NOT_KNOWN, DecisionStatus, State
 from daytwo.store.tables import DecisionRow, FindingRow, IntentRow, NodeRow, RepairEventRow, RepairRow
 
 FORGOTTEN: Final = "the store was restored from a backup: what was done to the node since is not known"
+ENDED: Final = "it ended before the store was restored; Temporal knows how"
 
 
 def row_for(session: Session, run: Run, now: datetime) -> RepairRow:
@@ -58,9 +60,22 @@ def end(row: RepairRow, run: Run, now: datetime) -> None:
     follow(row, run)
     at = run.since or now
     row.open_key, row.right_taken_at, row.closed_at = None, None, at
-    row.outcome = "it ended before the store was restored; Temporal knows how"
+    row.outcome = ENDED
     if run.state is State.DISMISSED and run.snooze_seconds:
         row.snooze_until = at + timedelta(seconds=run.snooze_seconds)
+
+
+def end_event(row: RepairRow, run: Run, last: int, now: datetime) -> RepairEventRow:
+    """The line of the timeline at which it ended; `row` is as the store knew it, `last` its newest event."""
+    return RepairEventRow(
+        repair_id=run.repair_id,
+        number=max(run.event_number, last + 1),
+        at=run.since or now,
+        event=END_OF[run.state],
+        from_state=row.state,
+        to_state=run.state,
+        text=ENDED,
+    )
 
 
 def says(row: RepairRow) -> tuple[str, int, bool]:
@@ -112,9 +127,9 @@ def void_delivered(session: Session, run: Run, now: datetime) -> None:
 
 
 def give_up(session: Session, repair_id: str, why: str) -> None:
-    """Close what is unresolved of a repair: nobody goes on with it, and it must not lock out what a person decides."""
+    """Close what is unresolved of a repair: what became of it is not known here, and it must lock out nobody's act."""
     mine = (col(IntentRow.repair_id) == repair_id, col(IntentRow.open_node).is_not(None))
-    given_up = {"state": "failed", "open_node": None, "proof_type": "given-up", "error": why[:500]}
+    given_up = {"state": "failed", "open_node": None, "proof_type": NOT_KNOWN, "error": why[:500]}
     session.exec(update(IntentRow).where(*mine).values(given_up))
 
 

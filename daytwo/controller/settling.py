@@ -133,6 +133,7 @@ class Settling:
             row = rows.row_for(session, run, now)
             if row.open_key is None and is_terminal(State(row.state)):
                 return "ended before"
+            session.add(rows.end_event(row, run, rows.last_number(session, run.repair_id), now))
             rows.end(row, run, now)
             session.add(row)
             rows.give_up(session, run.repair_id, "it ended before the store was restored")

@@ -108,6 +108,15 @@ EVENT_OF: Final[dict[DecisionKind, Event]] = {
 }
 """The event that a decision becomes when accepted; a state that does not know the event does not take the decision."""
 
+END_OF: Final[dict[State, Event]] = {
+    S.SUCCEEDED: E.REJOINED,
+    S.REMOVED: E.RETIRED,
+    S.DISMISSED: E.DISMISSED,
+    S.AUTO_RESOLVED: E.CLEARED,
+    S.HANDED_OVER: E.HANDED_OVER,
+}
+"""The event that stands for an end of which only the state is known."""
+
 HELD_FROM: Final = frozenset(s for (s, e) in TRANSITIONS if e is E.HELD)
 TERMINAL: Final = frozenset({S.SUCCEEDED, S.REMOVED, S.DISMISSED, S.AUTO_RESOLVED, S.HANDED_OVER})
 

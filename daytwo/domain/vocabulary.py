@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -145,6 +145,10 @@ class Channel(StrEnum):
     CONSOLE = "console"
     TEMPORAL = "temporal"
     POLICY = "policy"
+
+
+NOT_KNOWN: Final = "not-known"
+"""The type of proof of an act of which a restored store does not know what became: that it failed is not known."""
 
 
 class Mark(Lasting):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from daytwo.domain.vocabulary import NOT_KNOWN
 from daytwo.store.engine import Store
 from daytwo.store.tables import IntentRow, RepairRow
 from tests.builders import NOW
@@ -41,6 +42,15 @@ def test_a_repair_that_has_interrupted_work_is_tested_and_not_dismissed(
     shown = cli("repairs", "show", REPAIR).out
     commands = [line.split()[2] for line in shown.splitlines() if line.startswith("  daytwo repairs ")]
     assert (commands, "--action verify" in shown) == (verbs, state == "proposed")
+
+
+def test_an_act_of_which_a_restored_store_knows_nothing_is_not_said_to_have_failed(fleet: Store, cli: Cli) -> None:
+    of = {"repair_id": REPAIR, "cluster": "east", "node": "gpu-07", "created_at": NOW, "updated_at": NOW}
+    keep(
+        fleet,
+        IntentRow(id="i-1", driver="bmc", kind="reboot", target="gpu-07", state="failed", proof_type=NOT_KNOWN, **of),
+    )
+    assert "reboot gpu-07: unknown here" in cli("repairs", "show", REPAIR).out
 
 
 def test_a_dismissal_after_something_was_done_says_that_it_asks_again(fleet: Store, cli: Cli) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlmodel import col, select
 
-from daytwo.domain.vocabulary import DecisionKind, State
+from daytwo.domain.vocabulary import NOT_KNOWN, DecisionKind, State
 from daytwo.service import freezes
 from daytwo.store import audit
-from daytwo.store.tables import AuditRow, RepairRow
+from daytwo.store.tables import AuditRow, IntentRow, RepairRow
 from tests.restores.story import LONG, Story
 from tests.workflows.plane import LEAD
 
@@ -35,6 +35,7 @@ async def test_a_repair_that_has_succeeded_since_is_not_made_again(settled: Stor
     assert repair.open_key is None
     assert settled.plane.acts(node, "reboot") == 1
     assert "firing" not in settled.plane.findings(node).values()
+    assert settled.plane.events(node)[-1] == "rejoined"
 
 
 async def test_a_repair_that_was_dismissed_since_stays_dismissed(settled: Story) -> None:
@@ -54,6 +55,9 @@ async def test_an_act_that_may_have_been_sent_is_asked_about_and_not_repeated(se
     assert "the store was restored from a backup" in repair.attention
     assert settled.plane.acts(node, "reboot") == 1
     assert "sending" not in {state for _, state in settled.plane.intents(node)}
+    with settled.plane.store.read() as session:
+        reboots = select(IntentRow.proof_type).where(IntentRow.node == node, IntentRow.kind == "reboot")
+        assert set(session.exec(reboots)) <= {NOT_KNOWN}
 
 
 async def test_a_repair_that_the_store_had_forgotten_is_there_again(settled: Story) -> None:
