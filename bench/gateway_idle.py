@@ -38,7 +38,6 @@ from workers.ports import Ports
 CLUSTER: Final = "bench"
 MEMORY_BYTES: Final = 20_000
 CPU_MICROSECONDS: Final = 30.0
-WARM_UP_SECONDS: Final = 30.0
 CHECKS: Final = ("kernel-log", "nvml", "gpu-count", "thermal", "recovery-action", "ecc", "row-remap")
 
 
@@ -153,7 +152,7 @@ def measure(count: int, seconds: float) -> Cost:
         folder = Path(name)
         with gateway(folder, filled(folder, names)) as (pid, port):
             for checks in (dict.fromkeys(CHECKS, "ok"), None):
-                asyncio.run(period(port, names, min(seconds, WARM_UP_SECONDS), checks))
+                asyncio.run(period(port, names, seconds, checks))
             before, began = _cpu_nanoseconds(pid), time.monotonic()
             slowest = asyncio.run(period(port, names, seconds))
             time.sleep(max(0.0, seconds - (time.monotonic() - began)))
