@@ -7,6 +7,7 @@ that marks such a node for a new repair asks whose marks it takes over.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -18,10 +19,17 @@ from daytwo.store.tables import RepairRow
 
 
 def left_on(session: Session, ref: RepairRef) -> list[str]:
-    """The earlier repairs of a node that have left their marks, newest first; a new one of the node takes them over."""
+    """The earlier repairs of a node that have left their marks, newest first; a new one of the node takes them over.
+
+    What came before the node's last return was lifted by it.
+    """
     before = (RepairRow.cluster == ref.cluster, RepairRow.node == ref.node, RepairRow.id != ref.repair_id)
-    left = select(RepairRow.id).where(*before, col(RepairRow.state).in_(LEAVES_MARKS))
-    return list(session.exec(left.order_by(col(RepairRow.closed_at).desc())))
+    ended = select(RepairRow.id, RepairRow.state, RepairRow.stamps).where(
+        *before, col(RepairRow.closed_at).is_not(None)
+    )
+    newest = session.exec(ended.order_by(col(RepairRow.closed_at).desc()))
+    since = takewhile(lambda row: "returned" not in row[2], newest)
+    return [repair for repair, state, _ in since if state in LEAVES_MARKS]
 
 
 class Removed:
