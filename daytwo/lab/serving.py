@@ -15,6 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from daytwo.lab.server import Lab, lab_app
+from daytwo.unix_socket import listening
 
 log = logging.getLogger(__name__)
 
@@ -79,9 +80,4 @@ async def serving_app(app: ASGIApp, listener: socket.socket) -> AsyncIterator[No
 
 def listen(path: Path) -> socket.socket:
     """Return a listening Unix socket at `path`, in the place of an old one, for its user only."""
-    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(str(path))
-    os.chmod(path, 0o600)
-    listener.listen(128)
-    return listener
+    return listening(path, 0o600)

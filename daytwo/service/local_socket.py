@@ -18,6 +18,7 @@ from daytwo import __version__
 from daytwo.domain.errors import Refused
 from daytwo.domain.vocabulary import Channel
 from daytwo.service.decisions import Identity
+from daytwo.unix_socket import listening
 
 log = logging.getLogger(__name__)
 
@@ -74,11 +75,7 @@ def listen(path: Path) -> socket.socket:
     if path.exists():
         _clear_stale(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    bound.bind(str(path))
-    path.chmod(MODE)
-    bound.listen(128)
-    return bound
+    return listening(path, MODE)
 
 
 def server(app: FastAPI) -> uvicorn.Server:
