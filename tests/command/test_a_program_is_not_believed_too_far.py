@@ -221,5 +221,5 @@ def test_a_definition_that_breaks_a_rule_is_refused_by_name(fields: dict[str, An
 
 def test_only_a_program_that_can_reboot_is_asked_to() -> None:
     cluster = {"name": "east", "kind": ClusterKind.SLURM, "groups": (NodeGroup(nodes=("n1",)),), "reboot_by": "command"}
-    with pytest.raises(ValidationError, match="needs `hardware` with `reboot` among its acts"):
+    with pytest.raises(ValidationError, match="allowed: scheduler or bmc, or `hardware` with `reboot` among its acts"):
         ClusterDefinition.model_validate({**cluster, "hardware": BASE})
