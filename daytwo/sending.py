@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
@@ -91,5 +92,6 @@ class Sender:
     async def _end(child: Process) -> None:
         if child.returncode is None:
             # Not told to go: it would leave by itself at the end of its input; do not wait for that.
-            os.kill(child.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # its alarm was faster, and asyncio has not said so yet
+                os.kill(child.pid, signal.SIGKILL)
             await child.wait()

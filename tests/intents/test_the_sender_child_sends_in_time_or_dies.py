@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from daytwo import sender
+from daytwo.domain.errors import NotYet
 from daytwo.domain.seams import Command, Request
 from daytwo.sending import Sender
 
@@ -109,6 +110,15 @@ async def test_one_that_is_given_up_before_it_is_armed_is_gone() -> None:
     await asyncio.gather(entering, return_exceptions=True)
     assert sender_child._child is not None
     assert sender_child._child.returncode == -signal.SIGKILL
+
+
+async def test_one_that_ends_by_itself_before_it_is_armed_is_told_as_such(tmp_path: Path) -> None:
+    """Its alarm, and who gives it up, come at the same moment; sometimes nobody has told asyncio yet that it ended."""
+    for _ in range(20):
+        with pytest.raises(NotYet, match="could not be armed in time"):
+            async with Sender(Command(argv=("touch", str(tmp_path / "sent"))), -1):
+                pass
+    assert not (tmp_path / "sent").exists()
 
 
 async def test_a_request_goes_over_a_unix_socket(tmp_path: Path) -> None:
