@@ -23,8 +23,8 @@ BEATS: Final = 4
 MOST_UNFORESEEN: Final = 30
 """Failures in a row of one step that nobody foresaw: some minutes. Then a person is asked instead of trying on."""
 
-I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
-O = TypeVar("O")  # noqa: E741  # input and output, as in activities.signatures
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 
 class HasWorld(Protocol):
@@ -33,18 +33,18 @@ class HasWorld(Protocol):
     world: World
 
 
-Method = Callable[[Any, I], Awaitable[O]]
+Method = Callable[[Any, In], Awaitable[Out]]
 
 
-def implements(signature: Signature[I, O]) -> Callable[[Method[I, O]], Method[I, O]]:
+def implements(signature: Signature[In, Out]) -> Callable[[Method[In, Out]], Method[In, Out]]:
     """Register a method as the activity of that signature; its errors carry their own retry decision."""
 
-    def wrap(method: Method[I, O]) -> Method[I, O]:
+    def wrap(method: Method[In, Out]) -> Method[In, Out]:
         unforeseen: Counter[str] = Counter()
 
         @activity.defn(name=signature.name)
         @functools.wraps(method)
-        async def run(self: HasWorld, arg: I) -> O:
+        async def run(self: HasWorld, arg: In) -> Out:
             try:
                 result = await heard(method(self, arg))
                 unforeseen.pop(_call(), None)
@@ -71,7 +71,7 @@ def _call() -> str:
     return f"{activity.info().workflow_run_id}/{activity.info().activity_id}" if activity.in_activity() else ""
 
 
-async def heard(work: Awaitable[O]) -> O:
+async def heard(work: Awaitable[Out]) -> Out:
     """Let Temporal hear that a try goes on, and let the try end as it would where it is cancelled meanwhile.
 
     Half a try is worse than none: an act that was sent and not looked at must be asked about. Only a worker that must

@@ -12,17 +12,17 @@ from daytwo.domain import exchange as x
 from workflows import timeouts
 from workflows.timeouts import ActivityOptions
 
-I = TypeVar("I")  # noqa: E741  # input and output, as everywhere in typed call tables
-O = TypeVar("O")  # noqa: E741  # the same
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 
 @dataclass(frozen=True, slots=True)
-class Signature(Generic[I, O]):
+class Signature(Generic[In, Out]):
     """One activity: its name in histories, its one input, its one result, its times."""
 
     name: str
-    input: type[I]
-    result: type[O]
+    input: type[In]
+    result: type[Out]
     options: ActivityOptions
 
 

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -106,8 +107,8 @@ class Storm:
         service: list[float] = []
         while not programs or not enough():
             for words, path in ASKED:
-                programs.append(_seconds(lambda words=words: self._plane.cli(*words)))  # type: ignore[misc]  # bound now
-                service.append(_seconds(lambda path=path: self._plane.get(path)))  # type: ignore[misc]  # bound now
+                programs.append(_seconds(partial(self._plane.cli, *words)))
+                service.append(_seconds(partial(self._plane.get, path)))
         return programs, service
 
 

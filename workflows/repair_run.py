@@ -19,8 +19,8 @@ with workflow.unsafe.imports_passed_through():
     from daytwo.domain.vocabulary import State
     from workflows import details, inputs, timeouts
 
-I = TypeVar("I")  # noqa: E741  # input and output, as in activities.signatures
-O = TypeVar("O")  # noqa: E741  # input and output, as in activities.signatures
+In = TypeVar("In")
+Out = TypeVar("Out")
 
 STAMPS = {
     Event.APPROVED: "approved",
@@ -118,10 +118,10 @@ class RepairRun:
 
     # ---- calling
 
-    async def _call(self, what: Signature[I, O], arg: I) -> O:
+    async def _call(self, what: Signature[In, Out], arg: In) -> Out:
         return await self._start(what, arg)
 
-    async def _call_if_possible(self, what: Signature[I, O], arg: I) -> O | None:
+    async def _call_if_possible(self, what: Signature[In, Out], arg: In) -> Out | None:
         """Call what may be impossible for good: the repair says why, and goes on without it."""
         try:
             return await self._call(what, arg)
@@ -132,13 +132,13 @@ class RepairRun:
             self._show()
             return None
 
-    async def _call_to_the_end(self, what: Signature[I, O], arg: I) -> O:
+    async def _call_to_the_end(self, what: Signature[In, Out], arg: In) -> Out:
         """Call what must have happened before anything else is heeded, also Temporal's own cancel."""
         return await _to_the_end(self._start(what, arg))
 
-    async def _call_here(self, what: Signature[I, O], arg: I) -> O:
+    async def _call_here(self, what: Signature[In, Out], arg: In) -> Out:
         """Call within the task that is under way: for a short write that nothing may come before."""
-        handle: workflow.ActivityHandle[O] = workflow.start_local_activity(
+        handle: workflow.ActivityHandle[Out] = workflow.start_local_activity(
             what.name,
             arg,
             result_type=what.result,
@@ -147,7 +147,7 @@ class RepairRun:
         )
         return await _to_the_end(handle)
 
-    async def _poll(self, what: Signature[I, O], arg: I) -> O:
+    async def _poll(self, what: Signature[In, Out], arg: In) -> Out:
         """Await a condition by retried short tries, and hear people meanwhile.
 
         The try under way ends before a word is judged: a stop that is written but not yet delivered forbids every send,
@@ -167,8 +167,8 @@ class RepairRun:
             if event is not None or self._is_called():
                 raise Interrupted(event)
 
-    def _start(self, what: Signature[I, O], arg: I) -> workflow.ActivityHandle[O]:
-        handle: workflow.ActivityHandle[O] = workflow.start_activity(
+    def _start(self, what: Signature[In, Out], arg: In) -> workflow.ActivityHandle[Out]:
+        handle: workflow.ActivityHandle[Out] = workflow.start_activity(
             what.name,
             arg,
             result_type=what.result,
@@ -293,14 +293,14 @@ class RepairRun:
             workflow.upsert_search_attributes(changed)
 
 
-async def _to_the_end(handle: workflow.ActivityHandle[O]) -> O:
+async def _to_the_end(handle: workflow.ActivityHandle[Out]) -> Out:
     while not handle.done():
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.shield(handle)
     return await handle
 
 
-async def _end(handle: workflow.ActivityHandle[O]) -> O | None:
+async def _end(handle: workflow.ActivityHandle[Out]) -> Out | None:
     """Cancel an activity and wait until no try of it runs; its result, if it came true after all."""
     handle.cancel()
     try:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sqlmodel import select
+from sqlmodel import col, select
 
 from activities.in_incidents import incident_around
 from daytwo.domain.exchange import RepairRef
@@ -37,7 +37,7 @@ async def rig(migrated_file: Path) -> AsyncIterator[Rig]:
 def end_one(rig: Rig) -> None:
     """Somebody mends a node, and its repair ends."""
     with rig.store.write() as session:
-        row = session.exec(select(RepairRow).where(RepairRow.open_key != None).limit(1)).one()  # noqa: E711  # SQL
+        row = session.exec(select(RepairRow).where(col(RepairRow.open_key).is_not(None)).limit(1)).one()
         row.open_key, row.closed_at, row.state = None, datetime.now(UTC) + rig.ahead, "succeeded"
         node = row.node
     rig.well([node])
