@@ -38,8 +38,14 @@ def _others(held: Sequence[SlurmReservation]) -> list[SlurmReservation]:
 
 def _says(each: SlurmReservation, now: datetime) -> str:
     what = "for maintenance by" if MAINTENANCE in each.flags else "for"
-    since = "" if has_begun(each, now) else f" from {_at(each.start)}"
-    return f"reserved {what} {each.who}: {each.name}{since}{_until(each)}"
+    if has_begun(each, now):
+        return f"reserved {what} {each.who}: {each.name}{_until(each)}"
+    return f"reserved {what} {each.who}: {each.name} from {_at(each.start)}{_until(each)}{_short(each)}"
+
+
+def _short(each: SlurmReservation) -> str:
+    """What a reservation to come lacks as long as this node is out."""
+    return f"; {len(each.nodes) - 1} of its {len(each.nodes)} nodes are left without this one"
 
 
 def _until(each: SlurmReservation) -> str:

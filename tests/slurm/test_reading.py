@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from daytwo.domain.errors import TryAgain, UnknownAnswer, Unreachable
 from daytwo.schedulers import slurm_text
 from daytwo.schedulers.slurm import SlurmScheduler
 from daytwo.schedulers.slurm_cli import SlurmCli
+from daytwo.schedulers.slurm_reservations import reserved
 from tests.slurm.conftest import CLUSTER, Hands
 
 FakePrograms = Callable[[str], SlurmAccess]
@@ -130,3 +132,17 @@ def test_gpus_are_counted_in_gres(gres: str, gpus: int) -> None:
 def test_malformed_reservations_are_unknown(text: str) -> None:
     with pytest.raises(UnknownAnswer):
         slurm_text.read_reservations(text)
+
+
+@pytest.mark.parametrize(
+    ("now", "says"),
+    [
+        (datetime(2026, 12, 1, tzinfo=UTC), "; 63 of its 64 nodes are left without this one"),
+        (datetime(2026, 12, 3, tzinfo=UTC), ""),
+    ],
+    ids=["it is to come", "it has begun"],
+)
+def test_a_reservation_to_come_says_how_many_nodes_it_is_left_with(now: datetime, says: str) -> None:
+    day, nodes = datetime(2026, 12, 2, tzinfo=UTC), tuple(f"n{number}" for number in range(64))
+    held = slurm_text.SlurmReservation("llm", nodes, "alice", frozenset(), start=day, end=day + timedelta(days=2))
+    assert reserved([held], now).partition("until 2026-12-04 00:00Z")[2] == says
