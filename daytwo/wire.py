@@ -14,7 +14,9 @@ POST /v1/nodes/{node}/pulse
      "identity": {"system_uuid": "…", "serial": "…", "product": "…"},
      "kernel_log": "kmsg",                which log is read: kmsg, journal, file:/path
      "digest": "…", "checks": {"kernel-log": "ok", …} | null,      null: the digest was acknowledged before
-     "inventory": {"gpus": [{"index", "uuid", "serial", "pci", "name"}], "driver": "…"} | null,
+     "inventory": {"gpus": [{"index", "uuid", "serial", "pci", "name", "load"}], "driver": "…"} | null,
+                                        "load": {"temperature": °C, "held_down": bool | null, "power_limit": W | null},
+                                        only of a GPU that was under load for the last ten minutes
      "answers": [Answer, …]}
   -> 200 {"requests": [Asked, …], "withdrawn": ["id", …], "come_back_seconds": 60, "send_full": false,
           "firing": [["xid-79", "GPU-…"], …]}   only where `stream` is not the store's, which was put back to an earlier

@@ -22,6 +22,7 @@ from daytwo.controller.flapping import watch_flapping
 from daytwo.controller.leases import Lease
 from daytwo.controller.loops import LEASE_SECONDS, Clock, Supervisor, every, holder_name
 from daytwo.controller.pruning import watch_age
+from daytwo.controller.racks import watch_racks
 from daytwo.controller.reconcile import Reconciler
 from daytwo.controller.silence import watch_silence
 from daytwo.controller.watch_temporal import watch_temporal
@@ -46,11 +47,14 @@ def loops(store: Store, settings: Settings, temporal: Repairs, *, lease_seconds:
     adapters = Adapters(store)
     supervisor = Supervisor(store, holder=holder_name(), lease_seconds=lease_seconds, clock=clock)
 
+    def notifier(lease: Lease) -> NotedNotifier:
+        outages = Outages(store, "controller", guard=lease.guard, now=clock.now)
+        return NotedNotifier(LogNotifier(settings.state_dir / "notices.jsonl"), outages)
+
     async def reconcile(lease: Lease) -> None:
         ledger = Ledger(store, adapters)
-        outages = Outages(store, "controller", guard=lease.guard, now=clock.now)
-        notifier = NotedNotifier(LogNotifier(settings.state_dir / "notices.jsonl"), outages)
-        reconciler = Reconciler(store, adapters, ledger, temporal, notifier=notifier, guard=lease.guard, now=clock.now)
+        people = notifier(lease)
+        reconciler = Reconciler(store, adapters, ledger, temporal, notifier=people, guard=lease.guard, now=clock.now)
         with contextlib.closing(Commits(store)) as commits:
             step = when_due(reconciler.step, commits, clock=clock)
             await every(commits.pause_seconds, step, clock=clock, lease=lease)
@@ -71,9 +75,13 @@ def loops(store: Store, settings: Settings, temporal: Repairs, *, lease_seconds:
     async def calm(lease: Lease) -> None:
         await watch_flapping(store, lease, clock=clock)
 
+    async def racks(lease: Lease) -> None:
+        await watch_racks(store, notifier(lease), lease, clock=clock)
+
     supervisor.add("reconcile", reconcile)
     supervisor.add("watch-flapping", calm)
     supervisor.add("watch-age", age)
+    supervisor.add("watch-racks", racks)
     supervisor.add("watch-schedulers", watch)
     supervisor.add("watch-silence", silence)
     supervisor.add("watch-temporal", look_at_temporal)

@@ -33,6 +33,7 @@ from daytwo.agent.folding import Folding
 from daytwo.agent.gpu_schedule import GpuSchedule
 from daytwo.agent.inventory import Inventory
 from daytwo.agent.kernel_signals import KernelSignals
+from daytwo.agent.load import Loads
 from daytwo.agent.pulse import Pulse
 from daytwo.agent.requests import Requests
 from daytwo.agent.seams import Call, Clock, Collector, Gpus, KernelLog, Link, LogRecord, Position
@@ -87,6 +88,7 @@ class Agent:
         self._folding = Folding()
         self._folding.restore(spool.recall("folded", []), self._clock.uptime())
         self._inventory = Inventory(spool, settings.expected_gpus)
+        self._loads = Loads()
         self._levels = Levels(boot_id=settings.boot_id, spool=spool, clock=self._clock, report=self._report)
         self._kernel = KernelSignals(
             boot_id=settings.boot_id,
@@ -189,6 +191,7 @@ class Agent:
         asked_at, wanted_by = self._schedule.done(report, self._clock.uptime())
         if not report.trouble:
             self._levels.release(self._inventory.learn(report))
+        self._loads.take(report, self._clock.uptime())
         if self._errands.is_quiet:
             return  # cut off; whoever asked for it is answered when the quiet has ended
         look = self._look = Look(report, self._inventory, self._levels, self._counters, asked_at)
@@ -257,7 +260,7 @@ class Agent:
 
     def _speak(self) -> None:
         uptime = self._clock.uptime()
-        if self._requests.has_news or self._pulse.is_news(self._checks, self._inventory.to_wire()):
+        if self._requests.has_news or self._pulse.is_news(self._checks, self._told_inventory()):
             self._exchange.hurry(uptime)
         envelope = {"boot_id": self._settings.boot_id, "clock": self._clock.now()}
         call = self._exchange.next_call(uptime, envelope, self._pulse_body)
@@ -268,7 +271,10 @@ class Agent:
     def _pulse_body(self) -> dict[str, Any]:
         about = {"version": __version__, "started_at": self._started_at, "identity": self._settings.identity}
         about["kernel_log"] = self._source()
-        return about | self._pulse.body(dict(self._checks), self._inventory.to_wire(), self._requests.unsent())
+        return about | self._pulse.body(dict(self._checks), self._told_inventory(), self._requests.unsent())
+
+    def _told_inventory(self) -> dict[str, Any] | None:
+        return self._inventory.to_wire(self._loads.told(self._clock.uptime()))
 
     def _delay(self) -> float:
         uptime = self._clock.uptime()

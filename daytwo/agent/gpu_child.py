@@ -127,6 +127,9 @@ QUESTIONS: Final[tuple[tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]],
     (("recovery_action",), _recovery_action),
     (("remap_pending", "remap_failed"), _remapped_rows),
     (("reasons",), lambda handle: (pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle),)),
+    (("temperature",), lambda handle: (pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),)),
+    (("utilisation",), lambda handle: (int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu),)),
+    (("power_limit",), lambda handle: (round(pynvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000),)),
 )
 
 

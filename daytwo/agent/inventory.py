@@ -7,9 +7,10 @@ by itself: a GPU that is gone after a boot would not be missed. It changes when 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from daytwo.agent.load import Load
 from daytwo.agent.seams import GpuReading, GpuReport
 from daytwo.agent.spool import Spool
 from daytwo.wire import node_entity, pci_entity
@@ -71,9 +72,12 @@ class Inventory:
         """Return the entity of a GPU that NVML names, as well as it could."""
         return gpu.uuid or self.entity_at(gpu.pci)
 
-    def to_wire(self) -> dict[str, Any] | None:
-        """Return what the last reading without trouble saw; `None` before the first."""
-        return None if self._seen is None else {"gpus": self._seen, "driver": self._driver}
+    def to_wire(self, loads: Mapping[str, Load]) -> dict[str, Any] | None:
+        """Return what the last reading without trouble saw, with what each is like under load; `None` before it."""
+        if self._seen is None:
+            return None
+        gpus = [gpu | {"load": loads[gpu["uuid"]]} if gpu["uuid"] in loads else gpu for gpu in self._seen]
+        return {"gpus": gpus, "driver": self._driver}
 
     def _learnt(self) -> Sequence[dict[str, Any]]:
         learnt: Sequence[dict[str, Any]] = self._spool.recall("inventory", [])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from daytwo.faults.kernel_line import KernelRecord
 
@@ -60,11 +60,16 @@ class KernelLog(Protocol):
         """Say whether the log can be read, and what was lost of it."""
 
 
+HARDWARE_SLOWDOWN: Final = 0x8 | 0x40 | 0x80
+"""NVML's clock event reasons: hardware slowdown, hardware thermal, power brake. 0x4 and 0x20 are the software's own."""
+
+
 @dataclass(frozen=True, slots=True)
 class GpuReading:
     """One GPU as NVML tells it. `None` is not known; a reading that the device does not have is named in `unsupported`.
 
     `pci` is lower case without the function. `reasons` are NVML's clock event reasons (bits). `lost`: off the bus.
+    `temperature` is in °C, `utilisation` in percent of the time, `power_limit` in W as it is enforced.
     `counts` are errors of its memory, named in `daytwo.agent.gpu_child`: what the device does not count is not in
     there, what could not be read is `None`, and `counts_error` says why.
     """
@@ -81,6 +86,9 @@ class GpuReading:
     remap_pending: bool | None = None
     remap_failed: bool | None = None
     reasons: int | None = None
+    temperature: int | None = None
+    utilisation: int | None = None
+    power_limit: int | None = None
     unsupported: tuple[str, ...] = ()
     counts: Mapping[str, int | None] = field(default_factory=dict)
     counts_error: str | None = None

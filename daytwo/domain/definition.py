@@ -53,6 +53,12 @@ class NodeGroup(Frozen):
         default=(),
         description="What the nodes share a fate with: rack, power feed, leaf, NVLink domain. Many to many.",
     )
+    power_cap_watts: int | None = Field(
+        default=None,
+        ge=1,
+        description="The power limit to which the site has capped each of their GPUs. What is declared is expected; "
+        "any other that is lower than in the rest of the rack is asked about.",
+    )
     survives_reboot: dict[str, bool] = Field(
         default_factory=dict,
         description="By path: true if what lies there survives a boot. A path that is not named is told as unknown.",

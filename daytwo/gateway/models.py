@@ -19,7 +19,7 @@ MAX_DEPTH: Final = 8
 """Levels of lists and objects inside a result."""
 MAX_INTEGER: Final = 2**63 - 1
 MAX_ANSWERS: Final = 50
-NOT_A_NODES: Final = frozenset({*FROM_FACTS, "agent-silent"})
+NOT_A_NODES: Final = frozenset({*FROM_FACTS, "agent-silent", "rack-outlier", "rack-outliers"})
 """Faults that only the control plane can see."""
 
 _UNPRINTABLE: Final = dict.fromkeys((*range(0x09), *range(0x0B, 0x20), 0x7F), "\ufffd")
@@ -99,6 +99,14 @@ class Findings(Said):
     records: Annotated[list[Record], Field(max_length=MAX_RECORDS)]
 
 
+class Load(Said):
+    """What a GPU is like under load: °C, whether the hardware holds its clocks down, W."""
+
+    temperature: Annotated[int, Field(ge=-50, le=200)]
+    held_down: bool | None
+    power_limit: Annotated[int, Field(ge=0, le=10_000)] | None
+
+
 class Gpu(Said):
     """One GPU of the inventory."""
 
@@ -107,6 +115,7 @@ class Gpu(Said):
     serial: Text | None
     pci: Text | None
     name: Text | None
+    load: Load | None = None
 
 
 class Inventory(Said):

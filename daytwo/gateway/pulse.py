@@ -31,7 +31,7 @@ def take_pulse(store: Store, identity: Identity, said: Pulse, *, now: datetime, 
         hear(session, node, boot_id=said.boot_id, clock=said.clock, now=now)
         changed = driver_changed(node, said, now)
         if said.inventory is not None:
-            inventory = said.inventory.model_dump()
+            inventory = said.inventory.model_dump(exclude_unset=True)
             node.inventory = inventory | remembered(node, said.inventory) | last_whole(session, node, inventory)
         _keep(node, said, now)
         observe_in(session, changed, now=now)

@@ -55,6 +55,24 @@ def test_a_reading_tells_everything_of_each_gpu(child: Child, fake_nvml: FakeNvm
     assert (gpu.recovery_action, gpu.remap_pending, gpu.remap_failed, gpu.reasons) == (2, True, False, 0x40)
 
 
+def test_a_reading_tells_how_each_gpu_is_under_load(child: Child, fake_nvml: FakeNvml) -> None:
+    gpu = fake_nvml.gpu(1)
+    gpu.temperature, gpu.utilisation, gpu.power_limit = 71, 98, 499_600
+    told = child.read(5.0).gpus[1]
+    assert (told.temperature, told.utilisation, told.power_limit) == (71, 98, 500)
+
+
+@pytest.mark.parametrize(
+    ("result", "lacks"), [(pynvml.NVML_ERROR_NOT_SUPPORTED, True), (pynvml.NVML_ERROR_UNKNOWN, False)]
+)
+def test_a_load_that_no_device_has_is_told_apart_from_one_that_fails(
+    child: Child, fake_nvml: FakeNvml, result: int, lacks: bool
+) -> None:
+    fake_nvml.inject("nvmlDeviceGetUtilizationRates", result=result, gpu=1)
+    gpu = child.read(5.0).gpus[1]
+    assert (gpu.utilisation, "utilisation" in gpu.unsupported, gpu.ok) == (None, lacks, lacks)
+
+
 def test_a_reading_tells_what_each_gpu_counts_of_its_memory(child: Child, fake_nvml: FakeNvml) -> None:
     gpu = fake_nvml.gpu(1)
     fake_nvml.uncorrectable(1, 3)

@@ -81,7 +81,7 @@ def test_a_node_is_contained_unasked_only_where_new_work_would_fail() -> None:
 def test_only_faults_that_need_nobody_now_are_merely_recorded() -> None:
     applications = {"xid-13", "xid-31", "xid-43", "xid-45", "xid-94"}
     seen = {"xid-63", "thermal-throttle", "slurm-drained-by-person", "agent-missed-records"}
-    seen |= {"ecc-corrected-rate", "row-remap-exhausted", "foreign-act", "marks-lost"}
+    seen |= {"ecc-corrected-rate", "row-remap-exhausted", "foreign-act", "marks-lost", "rack-outliers"}
     assert ids_where(mode=Mode.RECORD) == applications | seen
     assert ids_where(fault_class=FaultClass.APPLICATION) == applications
 

@@ -26,6 +26,8 @@ KIB = 1024
         ("fault", "Xid 79"),
         ("fault", "slurm-drained"),
         ("fault", "agent-silent"),
+        ("fault", "rack-outlier"),
+        ("fault", "rack-outliers"),
         ("entity", ""),
         ("entity", "GPU-1\x00"),
         ("entity", "x" * 201),
@@ -48,6 +50,32 @@ def test_a_wrong_field_is_named(agent: Any, records: Any, field: str, value: obj
     assert answer.status_code == 422
     assert answer.json()["field"].startswith(f"records[1].{field}")
     assert records.findings() == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("temperature", 201),
+        ("temperature", "hot"),
+        ("temperature", None),
+        ("held_down", 1),
+        ("power_limit", -1),
+        ("power_limit", 10**400),
+        ("fan", 1),
+    ],
+)
+def test_a_wrong_load_of_a_gpu_is_named(agent: Any, field: str, value: object) -> None:
+    load = {"temperature": 60, "held_down": None, "power_limit": None} | {field: value}
+    gpu = {"index": 0, "uuid": "GPU-1", "serial": None, "pci": None, "name": "H200", "load": load}
+    answer = agent.pulse(inventory={"gpus": [gpu], "driver": None})
+    assert (answer.status_code, answer.json()["field"]) == (422, f"inventory.gpus[0].load.{field}")
+
+
+def test_what_a_gpu_is_like_under_load_is_kept(agent: Any, records: Any) -> None:
+    load = {"temperature": 60, "held_down": False, "power_limit": 700}
+    gpu = {"index": 0, "uuid": "GPU-1", "serial": None, "pci": None, "name": "H200", "load": load}
+    assert agent.pulse(inventory={"gpus": [gpu], "driver": None}).status_code == 200
+    assert records.node().inventory["gpus"] == [gpu]
 
 
 def test_a_field_too_many_is_named(agent: Any) -> None:

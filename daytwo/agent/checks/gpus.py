@@ -11,13 +11,10 @@ from typing import Final
 
 from daytwo.agent.checks import memory
 from daytwo.agent.checks.look import Look
-from daytwo.agent.seams import GpuReading
+from daytwo.agent.seams import HARDWARE_SLOWDOWN, GpuReading
 from daytwo.faults.recovery import NOTHING
 from daytwo.faults.signals import OFF_BUS, RECOVERY_ACTION, XID_RECOVERY
 from daytwo.wire import CheckState, node_entity
-
-HARDWARE_SLOWDOWN: Final = 0x8 | 0x40 | 0x80
-"""NVML's clock event reasons: hardware slowdown, hardware thermal, power brake. 0x4 and 0x20 are the software's own."""
 
 WIRE_NAMES: Final = {"reasons": "hw_slowdown"}
 

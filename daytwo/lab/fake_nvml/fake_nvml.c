@@ -31,6 +31,7 @@ typedef struct {
     uint64_t clock_event_reasons;
     uint64_t ecc[2][2][8]; /* corrected or uncorrected, volatile or aggregate, place; 0 is the total here */
     uint32_t remapped[2], banks[5], retired[2], retirement_pending, sram_threshold;
+    uint32_t temperature, utilisation, power_limit; /* C, percent, mW */
 } gpu_t;
 
 typedef struct {
@@ -229,6 +230,32 @@ int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *rea
     gpu_t *gpu;
     int result = begin(__func__, device, &gpu);
     if (!result) *reasons = gpu->clock_event_reasons;
+    return result;
+}
+
+int nvmlDeviceGetTemperature(void *device, unsigned sensor, unsigned *temperature) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (!result && sensor) return INVALID_ARGUMENT;
+    if (!result) *temperature = gpu->temperature;
+    return result;
+}
+
+typedef struct {
+    unsigned gpu, memory;
+} utilisation_t;
+
+int nvmlDeviceGetUtilizationRates(void *device, utilisation_t *rates) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (!result) *rates = (utilisation_t){gpu->utilisation, 0};
+    return result;
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(void *device, unsigned *milliwatts) {
+    gpu_t *gpu;
+    int result = begin(__func__, device, &gpu);
+    if (!result) *milliwatts = gpu->power_limit;
     return result;
 }
 

@@ -54,6 +54,9 @@ class Gpu(ctypes.Structure):
         ("retired", ctypes.c_uint32 * 2),
         ("retirement_pending", ctypes.c_uint32),
         ("sram_threshold", ctypes.c_uint32),
+        ("temperature", ctypes.c_uint32),
+        ("utilisation", ctypes.c_uint32),
+        ("power_limit", ctypes.c_uint32),
     ]
 
 
@@ -155,4 +158,5 @@ class FakeNvml:
         gpu.uuid = f"GPU-00000000-0000-0000-0000-{index:012d}".encode()
         gpu.serial = f"16{index:011d}".encode()
         gpu.banks[0] = 2560
+        gpu.temperature, gpu.utilisation, gpu.power_limit = 34, 0, 700_000
         gpu.bus_id = f"00000000:{0x1A + index:02X}:00.0".encode()
