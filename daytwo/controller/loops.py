@@ -15,9 +15,11 @@ import secrets
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from daytwo.backoff import Backoff
 from daytwo.controller.leases import Lease, LeaseLost, Sight, acquire, release, renew
@@ -33,7 +35,10 @@ LAST_RESTART: Final = 30.0
 SETTLED: Final = 60.0
 """A loop that ran for longer begins anew with a short pause."""
 
+MOST_LOOPS: Final = 16
+
 Loop = Callable[[Lease], Awaitable[None]]
+Result = TypeVar("Result")
 
 
 def _utc_now() -> datetime:
@@ -77,6 +82,8 @@ class Supervisor:
         self._seconds = lease_seconds
         self._clock = clock or Clock()
         self._loops: dict[str, Loop] = {}
+        # Of their own: while the store stalls, the threads that all share are full of those who wait for it.
+        self._threads = ThreadPoolExecutor(MOST_LOOPS, thread_name_prefix="lease")
 
     def add(self, name: str, loop: Loop) -> None:
         """Have `loop` run whenever this process can get the lease of that name."""
@@ -91,6 +98,7 @@ class Supervisor:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._threads.shutdown(wait=False)
 
     async def _keep(self, name: str, loop: Loop) -> None:
         backoff = Backoff(FIRST_RESTART, LAST_RESTART)
@@ -127,7 +135,7 @@ class Supervisor:
     async def _acquired(self, name: str) -> Lease:
         sight = Sight(self._clock.monotonic)
         while True:
-            lease = await asyncio.to_thread(self._acquire, name, sight)
+            lease = await self._aside(partial(self._acquire, name, sight))
             if lease is not None:
                 return lease
             await self._clock.sleep(self._seconds / 3 * self._clock.jitter())
@@ -138,7 +146,7 @@ class Supervisor:
         while True:
             await self._clock.sleep(self._seconds / 3)
             try:
-                await asyncio.to_thread(renew, self._store, lease, now=self._clock.now(), seconds=self._seconds)
+                await self._aside(partial(self._renew_once, lease))
                 renewed = self._clock.monotonic()
             except LeaseLost:
                 raise
@@ -149,9 +157,18 @@ class Supervisor:
 
     async def _released(self, lease: Lease) -> None:
         try:
-            await asyncio.to_thread(release, self._store, lease, now=self._clock.now())
+            await self._aside(partial(self._release_once, lease))
         except Exception as error:
             log.warning("lease %s not given back: %s", lease.name, error)
+
+    async def _aside(self, call: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    def _renew_once(self, lease: Lease) -> None:
+        renew(self._store, lease, now=self._clock.now(), seconds=self._seconds)
+
+    def _release_once(self, lease: Lease) -> None:
+        release(self._store, lease, now=self._clock.now())
 
     def _acquire(self, name: str, sight: Sight) -> Lease | None:
         now = self._clock.now()

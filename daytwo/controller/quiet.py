@@ -1,7 +1,7 @@
 """Ends what an hour of quiet ends: errors of applications, which no reading and no repair clears.
 
 Part of the loop of `daytwo.controller.flapping`. The catalogue says which faults (`clears = "quiet-for"`) and how long;
-quiet counts only of a node whose agent is heard and reads its kernel log.
+quiet counts only of a node whose agent is heard and has missed nothing of its kernel log for an hour (check `ok`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _quiet(session: Session, cluster: ClusterRow, now: datetime) -> Iterator[Pla
             continue
         quiet = (FindingRow.fault == fault, col(FindingRow.last_received) <= now - timedelta(seconds=seconds))
         for node, number, checks in session.exec(columns.where(*firing, *quiet, col(NodeRow.last_heard_at) > heard)):
-            if number and checks.get(LOG_CHECK, "unknown") != "unknown":
+            if number and checks.get(LOG_CHECK) == "ok":
                 yield cluster.name, node, number
 
 

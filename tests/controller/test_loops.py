@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ from sqlmodel import select
 from daytwo.controller.leases import Lease, LeaseLost, Sight, acquire, guarded, release, renew
 from daytwo.controller.loops import Clock, Supervisor, every, holder_name
 from daytwo.store.engine import Store
-from daytwo.store.tables import FreezeRow
+from daytwo.store.tables import FreezeRow, LeaseRow
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=16)
@@ -196,6 +197,20 @@ async def test_a_loop_whose_lease_is_taken_ends(running: Running) -> None:
     await task
 
 
+async def test_a_lease_is_renewed_while_everybody_else_waits_for_the_store(running: Running) -> None:
+    task = asyncio.create_task(running.supervisor("a").run(running.stop))
+    await running.until("a")
+    answers = threading.Event()
+    waiting = [asyncio.ensure_future(asyncio.to_thread(answers.wait, 10)) for _ in range(64)]
+    await asyncio.sleep(1.0)
+    with running.store.read() as session:
+        ends = session.exec(select(LeaseRow.expires_at).where(LeaseRow.name == "reconcile")).one()
+    answers.set()
+    running.stop.set()
+    await asyncio.gather(task, *waiting)
+    assert ends > datetime.now(UTC) - timedelta(seconds=0.5)
+
+
 async def test_steps_wait_between_each_other() -> None:
     slept: list[float] = []
 
@@ -217,7 +232,7 @@ import asyncio, os, signal, sys
 from datetime import UTC, datetime
 from daytwo.controller.loops import Supervisor
 from daytwo.store.engine import Store
-from daytwo.store.tables import FreezeRow
+from daytwo.store.tables import FreezeRow, LeaseRow
 
 store, holder = Store(sys.argv[1]), sys.argv[2]
 

@@ -54,9 +54,11 @@ def test_what_quiet_does_not_clear_goes_on_firing(intake: Any, fault: str) -> No
 
 
 @pytest.mark.parametrize(
-    "how", [{"heard_at": NOW + HOUR - timedelta(minutes=10)}, {"log": "unknown"}], ids=["silent", "log not read"]
+    "how",
+    [{"heard_at": NOW + HOUR - timedelta(minutes=10)}, {"log": "unknown"}, {"log": "firing"}],
+    ids=["silent", "log not read", "lines were missed within the hour"],
 )
-def test_a_node_that_cannot_be_heard_is_not_quiet(intake: Any, how: dict[str, Any]) -> None:
+def test_a_node_whose_log_was_not_read_all_through_is_not_quiet(intake: Any, how: dict[str, Any]) -> None:
     intake.send(intake.observation(1, fault="xid-13"))
     assert quiet(intake, NOW + HOUR, **how) == [("firing", None)]
 
