@@ -45,9 +45,11 @@ async def watch_racks(
 
 async def look_at_racks(store: Store, notifier: Notifier, lease: Lease, now: datetime) -> None:
     """Compare once. Facilities are told before that is written, so that a crash between the two tells them again."""
-    for cluster, found in await asyncio.to_thread(_look, store, now):
-        if found.findings:
-            await asyncio.to_thread(observe, store, found.findings, now=now, guard=lease.guard)
+    looked = await asyncio.to_thread(_look, store, now)
+    findings = [each for _, found in looked for each in found.findings]
+    if findings:
+        await asyncio.to_thread(observe, store, findings, now=now, guard=lease.guard)
+    for cluster, found in looked:
         for domain, nodes in found.sites.items():
             await notifier.tell(*_notice(cluster, domain, nodes), urgent=False)
             seen = _seen(cluster, RACK, (CLUSTER_WIDE, domain), f"{len(nodes)} nodes: {', '.join(nodes)}", now)

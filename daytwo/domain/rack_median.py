@@ -17,8 +17,8 @@ COOLED_TO: Final = 5
 """°C over the median at which one that was asked about is like the others again: less than `HOTTER_BY`, no flapping."""
 LIMIT_SHARE: Final = 0.95
 """Of the rack's median power limit; what is lower was capped (judgement: limits are set, and do not drift)."""
-FEWEST_NODES: Final = 3
-"""So many other nodes must be under load: the median of fewer says nothing of the rack."""
+FEWEST_NODES: Final = 4
+"""So many nodes must be under load, itself counted: the median of fewer says nothing of the rack."""
 SITES_OWN: Final = 3
 """Nodes of a rack that differ at once are facilities' business (operations, rule 22)."""
 
@@ -51,52 +51,67 @@ class Compared(NamedTuple):
 
 
 def compare(rack: Sequence[Loaded], firing: frozenset[Place]) -> Compared:
-    """Compare the loaded GPUs of one rack with those of its other nodes. What cannot be compared is not in the answer.
+    """Compare the loaded GPUs of one rack with its median. What cannot be compared is not in the answer.
 
     `firing` are those already asked about. Where the site is the cause, nobody is asked about any of them.
     """
-    told = {each.place: _differs(each, others, each.place in firing) for each, others in _pairs(rack)}
+    told: dict[Place, str] = {}
+    for gpus in _by_model(rack).values():
+        if (usual := _usual(gpus)) is not None:
+            told.update({gpu.place: _differs(gpu, usual, gpu.place in firing) for gpu in gpus})
     nodes = tuple(sorted({node for (node, _), why in told.items() if why}))
-    if len(nodes) < SITES_OWN:
-        return Compared(told)
-    return Compared(dict.fromkeys(told, ""), nodes)
+    return Compared(dict.fromkeys(told, ""), nodes) if len(nodes) >= SITES_OWN else Compared(told)
 
 
-def _pairs(rack: Sequence[Loaded]) -> Iterable[tuple[Loaded, list[Loaded]]]:
-    """Each GPU with those of the same model in enough other nodes."""
-    for each in rack:
-        others = [other for other in rack if other.node != each.node and other.model == each.model]
-        if len({other.node for other in others}) >= FEWEST_NODES:
-            yield each, others
+class _Usual(NamedTuple):
+    """What is usual in a rack: medians over its nodes, of which each counts once, whatever it says of how many GPUs."""
+
+    temperature: float
+    held_down: float
+    power_limit: float | None
 
 
-def _differs(each: Loaded, others: Sequence[Loaded], is_firing: bool) -> str:
-    reasons = (_is_hot(each, others, is_firing), _is_held_down(each, others), _is_capped(each, others))
-    return "; ".join(filter(None, reasons))
+def _by_model(rack: Iterable[Loaded]) -> dict[str, list[Loaded]]:
+    models: dict[str, list[Loaded]] = {}
+    for gpu in rack:
+        models.setdefault(gpu.model, []).append(gpu)
+    return models
 
 
-def _is_hot(each: Loaded, others: Sequence[Loaded], is_firing: bool) -> str:
-    middle = median(other.temperature for other in others)
-    over = each.temperature - middle
-    if over < (COOLED_TO if is_firing else HOTTER_BY):
-        return ""
-    return f"{each.temperature} °C under load, {over:g} over the median of its rack ({middle:g} °C)"
-
-
-def _is_held_down(each: Loaded, others: Sequence[Loaded]) -> str:
-    known = [other.held_down for other in others if other.held_down is not None]
-    if not each.held_down or not known or sum(known) * 2 >= len(known):
-        return ""
-    return (
-        f"its clocks are held down by the hardware, those of {len(known) - sum(known)} of {len(known)} others are not"
+def _usual(gpus: Iterable[Loaded]) -> _Usual | None:
+    nodes: dict[str, list[Loaded]] = {}
+    for gpu in gpus:
+        nodes.setdefault(gpu.node, []).append(gpu)
+    if len(nodes) < FEWEST_NODES:
+        return None
+    limits = [[gpu.power_limit for gpu in own if gpu.power_limit] for own in nodes.values()]
+    return _Usual(
+        median(median(gpu.temperature for gpu in own) for own in nodes.values()),
+        median(median(bool(gpu.held_down) for gpu in own) for own in nodes.values()),
+        median(median(own) for own in limits if own) if any(limits) else None,
     )
 
 
-def _is_capped(each: Loaded, others: Sequence[Loaded]) -> str:
-    limits = [other.power_limit for other in others if other.power_limit]
-    if each.power_limit is None or each.power_limit == each.cap or not limits:
+def _differs(gpu: Loaded, usual: _Usual, is_firing: bool) -> str:
+    return "; ".join(filter(None, (_is_hot(gpu, usual, is_firing), _is_held_down(gpu, usual), _is_capped(gpu, usual))))
+
+
+def _is_hot(gpu: Loaded, usual: _Usual, is_firing: bool) -> str:
+    over = gpu.temperature - usual.temperature
+    if over < (COOLED_TO if is_firing else HOTTER_BY):
         return ""
-    middle = median(limits)
-    if each.power_limit >= LIMIT_SHARE * middle:
+    return f"{gpu.temperature} °C under load, {over:g} over the median of its rack ({usual.temperature:g} °C)"
+
+
+def _is_held_down(gpu: Loaded, usual: _Usual) -> str:
+    if not gpu.held_down or usual.held_down > 0:
         return ""
-    return f"capped to {each.power_limit} W where its rack has {middle:g} W and no such cap is declared"
+    return "its clocks are held down by the hardware, and those of most of its rack are not"
+
+
+def _is_capped(gpu: Loaded, usual: _Usual) -> str:
+    if gpu.power_limit is None or usual.power_limit is None or gpu.power_limit == gpu.cap:
+        return ""
+    if gpu.power_limit >= LIMIT_SHARE * usual.power_limit:
+        return ""
+    return f"capped to {gpu.power_limit} W where its rack has {usual.power_limit:g} W and no such cap is declared"

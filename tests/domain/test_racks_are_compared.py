@@ -56,6 +56,11 @@ def test_too_few_nodes_under_load_decide_nothing(nodes: int) -> None:
     assert told(a_rack(nodes, temperature=95), firing=True) is None
 
 
+def test_a_node_that_names_many_gpus_counts_once() -> None:
+    liars = [Loaded("n9", f"GPU-9-{number}", "H100", 10) for number in range(256)]
+    assert told([*a_rack(), *liars]) == ""
+
+
 def test_another_model_is_compared_with_nothing() -> None:
     assert told(a_rack(temperature=95, model="A100")) is None
 
