@@ -25,7 +25,8 @@ from daytwo.domain.policy import Policy, Timing
 from daytwo.domain.proposal import Proposal, build_proposal, has_grown, new_owners, refreshed
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, Verdict, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose, Verdict
 from daytwo.domain.vocabulary import Action, FindingStatus, State, Workload
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.situations import load_situation, node_row

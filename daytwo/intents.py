@@ -21,8 +21,8 @@ from sqlmodel import Session, col, select, update
 
 from daytwo.domain.errors import Failed, Foreign, NotYet, Unclear
 from daytwo.domain.ids import containment_id, incident_of
+from daytwo.domain.repair_states import LEAVES_MARKS
 from daytwo.domain.seams import Act, ActKind, AlreadyDone, Look, NotOurs, Outcome, Program, Send, Target
-from daytwo.domain.triage import LEAVES_MARKS
 from daytwo.domain.vocabulary import DecisionKind, DecisionStatus, State
 from daytwo.repairs import OPENING
 from daytwo.sending import Sender, Sent

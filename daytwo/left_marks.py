@@ -13,7 +13,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from daytwo.domain.exchange import RepairRef
-from daytwo.domain.triage import LEAVES_MARKS
+from daytwo.domain.repair_states import LEAVES_MARKS
 from daytwo.domain.vocabulary import State
 from daytwo.store.tables import RepairRow
 

@@ -9,7 +9,8 @@ from daytwo.domain.policy import Policy
 from daytwo.domain.proposal import Advice, Proposal, build_proposal
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.situation import OpenRepair, PastRepair, Situation
-from daytwo.domain.triage import Propose, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import Action, Finding, FindingStatus, NodeRole, State, Workload
 from daytwo.faults.catalogue import catalogue
 

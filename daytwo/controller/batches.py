@@ -14,7 +14,7 @@ from sqlmodel import col, select
 from daytwo.adapters import Cluster
 from daytwo.domain.common_cause import storm_behind
 from daytwo.domain.situation import DomainTrouble, Situation
-from daytwo.domain.triage import Propose
+from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import FaultClass, FindingStatus
 from daytwo.repairs import allowed_out
 from daytwo.store.engine import Store

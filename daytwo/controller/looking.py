@@ -17,9 +17,12 @@ from sqlmodel import Session, col, select
 from daytwo.adapters import Cluster
 from daytwo.controller.marks import orphaned
 from daytwo.domain.node_states import NodeLook, node_state
+from daytwo.domain.repair_states import LEAVES_MARKS
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import LEAVES_MARKS, Propose, Verdict, Withhold, asking, given_away, triage
+from daytwo.domain.triage import asking, triage
+from daytwo.domain.verdicts import Propose, Verdict, Withhold
 from daytwo.domain.vocabulary import Action, FindingStatus, NodeState
+from daytwo.domain.withholding import given_away
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.engine import Store
 from daytwo.store.situations import (

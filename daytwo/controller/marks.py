@@ -19,8 +19,8 @@ from sqlmodel import Session, col, select
 from daytwo.adapters import Cluster, scheduler_driver
 from daytwo.domain.errors import NotYet
 from daytwo.domain.ids import incident_of
+from daytwo.domain.repair_states import LEAVES_MARKS
 from daytwo.domain.seams import Act, ActKind, NodeFacts
-from daytwo.domain.triage import LEAVES_MARKS
 from daytwo.domain.vocabulary import Mark
 from daytwo.intents import Guard, Ledger
 from daytwo.store.engine import Store

@@ -36,7 +36,7 @@ from daytwo.domain.ids import new_id
 from daytwo.domain.repair_states import HELD_FROM
 from daytwo.domain.seams import Notifier
 from daytwo.domain.situation import OpenRepair, Situation
-from daytwo.domain.triage import Propose, Withhold
+from daytwo.domain.verdicts import Propose, Withhold
 from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
 from daytwo.holds import hold_repair
 from daytwo.intake import CLUSTER_WIDE

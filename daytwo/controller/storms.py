@@ -28,7 +28,7 @@ from daytwo.domain.errors import DaytwoError
 from daytwo.domain.ids import containment_id, incident_of, new_id
 from daytwo.domain.seams import ActKind
 from daytwo.domain.situation import DomainTrouble
-from daytwo.domain.triage import Propose
+from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import FaultClass, FindingStatus, Mark
 from daytwo.intents import Ledger
 from daytwo.store import audit

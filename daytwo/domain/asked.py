@@ -8,7 +8,7 @@ from typing import Final
 
 from daytwo.domain.ladders import rung_of
 from daytwo.domain.proposal import Advice
-from daytwo.domain.triage import Propose, Verdict
+from daytwo.domain.verdicts import Propose, Verdict
 from daytwo.domain.vocabulary import Action, Finding, Frozen, Mode, Severity
 from daytwo.faults.model import FLOOR
 

@@ -6,7 +6,7 @@ Xid belongs to that Xid, the driver's recovery action goes before the catalogue'
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,10 +16,7 @@ from daytwo.domain.policy import EffectiveRule, Origin, Policy
 from daytwo.domain.vocabulary import Action, Clears, Fault, FaultClass, Finding, Mode, Severity
 from daytwo.faults.catalogue import DRAINED_BY_PERSON, UNKNOWN_CODE, Catalogue
 from daytwo.faults.recovery import NOTHING, Recovery, asked, recovery
-from daytwo.faults.signals import OFF_BUS, SAME_READING
-
-OFF_THE_BUS: Final = frozenset({"xid-79", OFF_BUS})
-"""Here the driver asks for a reset of a GPU that it cannot reach, so its word does not count (faults.md 6)."""
+from daytwo.faults.signals import OFF_BUS_SIGNS, SAME_READING
 
 _SEVERITY: Final = {Severity.CRITICAL: 2, Severity.DEGRADED: 1, Severity.COSMETIC: 0}
 
@@ -85,8 +82,11 @@ def _case(finding: Finding, policy: Policy, catalogue: Catalogue) -> Case:
 
 
 def _driver_words(cases: list[Case]) -> dict[str, Recovery]:
-    """What the driver asks for each GPU; of two readings the one that takes away more."""
-    lost = {case.finding.entity for case in cases if case.fault.id in OFF_THE_BUS}
+    """What the driver asks for each GPU; of two readings the one that takes away more.
+
+    For a GPU off the bus it asks for a reset of what it cannot reach, so its word does not count (faults.md 6).
+    """
+    lost = {case.finding.entity for case in cases if case.fault.id in OFF_BUS_SIGNS}
     words: dict[str, Recovery] = {}
     for case in cases:
         entity = case.finding.entity
@@ -121,6 +121,21 @@ def _quietly(case: Case) -> Case:
 
 def _with_action(rule: EffectiveRule, action: Action) -> EffectiveRule:
     return rule.model_copy(update={"action": action, "ladder": ladder_from(rule.ladder, action)})
+
+
+def ids_of(cases: Iterable[Case]) -> tuple[str, ...]:
+    """The faults that these cases stand for, each once."""
+    return distinct(cases, lambda case: (case.fault.id,))
+
+
+def rules_of(cases: Iterable[Case], *fields: str) -> tuple[str, ...]:
+    """What the rules of these cases say of these fields, each once."""
+    return distinct(cases, lambda case: tuple(case.rule.says(field) for field in fields))
+
+
+def distinct(cases: Iterable[Case], of: Callable[[Case], tuple[str, ...]]) -> tuple[str, ...]:
+    """The values of all cases in their order, each once."""
+    return tuple(dict.fromkeys(value for case in cases for value in of(case)))
 
 
 def clears_by_reading(cases: Iterable[Case]) -> bool:

@@ -119,6 +119,8 @@ END_OF: Final[dict[State, Event]] = {
 
 HELD_FROM: Final = frozenset(s for (s, e) in TRANSITIONS if e is E.HELD)
 TERMINAL: Final = frozenset({S.SUCCEEDED, S.REMOVED, S.DISMISSED, S.AUTO_RESOLVED, S.HANDED_OVER})
+LEAVES_MARKS: Final = frozenset({S.REMOVED, S.HANDED_OVER})
+"""How a repair may end with its marks still on the node: somebody else stands behind them then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from daytwo.faults.xid import XidLine, parse_xid
 Detail = str | int
 
 OFF_BUS: Final = "gpu-off-bus"
+OFF_BUS_SIGNS: Final = ("xid-79", OFF_BUS)
+"""Two names of one loss: the driver's code, and its other records of it."""
 RECOVERY_ACTION: Final = "recovery-action"
 XID_RECOVERY: Final = "xid-154"
 SAME_READING: Final = (XID_RECOVERY, RECOVERY_ACTION)

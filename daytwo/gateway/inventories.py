@@ -7,8 +7,8 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from daytwo.domain.machines import KNOWN_GPUS, known_gpus, uuids
-from daytwo.domain.triage import OFF_BUS_SIGNS
 from daytwo.domain.vocabulary import FindingStatus
+from daytwo.faults.signals import OFF_BUS_SIGNS
 from daytwo.store.tables import FindingRow, NodeRow, RepairRow
 
 

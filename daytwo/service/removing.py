@@ -9,7 +9,7 @@ from pydantic import Field
 from sqlmodel import Session, col, delete, select, update
 
 from daytwo.domain.errors import BadInput, Refused
-from daytwo.domain.triage import LEAVES_MARKS
+from daytwo.domain.repair_states import LEAVES_MARKS
 from daytwo.domain.vocabulary import Frozen
 from daytwo.service import reads
 from daytwo.service.administration import check_all

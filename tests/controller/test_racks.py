@@ -12,7 +12,8 @@ from daytwo.controller.leases import acquire
 from daytwo.controller.racks import look_at_racks
 from daytwo.domain.definition import ClusterDefinition, NodeGroup
 from daytwo.domain.policy import Policy
-from daytwo.domain.triage import Propose, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import Action, ClusterKind
 from daytwo.faults.catalogue import catalogue
 from daytwo.intake import declare

@@ -8,7 +8,8 @@ import pytest
 
 from daytwo.domain.asked import ASKED, Asked, chosen
 from daytwo.domain.policy import Policy
-from daytwo.domain.triage import Propose, Verdict, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose, Verdict
 from daytwo.domain.vocabulary import Action, Mode, Severity
 from daytwo.faults.catalogue import catalogue
 from tests.builders import NOW, a_finding, a_situation

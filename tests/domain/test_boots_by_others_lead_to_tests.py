@@ -9,7 +9,8 @@ import pytest
 
 from daytwo.domain.policy import FaultRule, Policy
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, Verdict, Withhold, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose, Verdict, Withhold
 from daytwo.domain.vocabulary import Action, Finding, Mode, State
 from daytwo.faults.catalogue import catalogue
 from tests.builders import NOW, a_finding, a_past_repair, a_situation, advice_for, an_open_repair, node_facts

@@ -9,7 +9,8 @@ import pytest
 from daytwo.domain.common_cause import count_trouble, pool_domain
 from daytwo.domain.policy import Policy
 from daytwo.domain.situation import DomainTrouble, Situation
-from daytwo.domain.triage import Propose, Verdict, Withhold, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose, Verdict, Withhold
 from daytwo.domain.vocabulary import FaultClass, Finding, FindingStatus
 from daytwo.faults.catalogue import catalogue
 from tests.builders import NOW, a_finding, a_situation

@@ -12,7 +12,8 @@ from daytwo.domain.node_states import BEFORE_THE_BOOT, FROM_THE_BOOT_ON, NodeLoo
 from daytwo.domain.policy import FaultRule, Policy
 from daytwo.domain.seams import NodeFacts, Ownership
 from daytwo.domain.situation import DomainTrouble, OpenRepair, PastRepair, Situation
-from daytwo.domain.triage import Propose, Withhold, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose, Withhold
 from daytwo.domain.vocabulary import Action, FaultClass, Finding, FindingStatus, Mode, NodeRole, NodeState, State
 from daytwo.faults.catalogue import catalogue
 from tests.builders import NOW, a_situation, node_facts

@@ -10,7 +10,8 @@ import pytest
 from daytwo.domain.flapping import flaps, with_turn
 from daytwo.domain.policy import Attempts, Flapping, Policy
 from daytwo.domain.situation import PastRepair
-from daytwo.domain.triage import Propose, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import Action, Mode, State
 from daytwo.faults.catalogue import catalogue
 from tests.builders import GPU, NOW, a_finding, a_past_repair, a_situation, an_open_repair

@@ -9,7 +9,8 @@ import pytest
 
 from daytwo.domain.policy import Approval, Attempts, FaultRule, Policy
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, asking, triage
+from daytwo.domain.triage import asking, triage
+from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import Action, FaultClass, Mode, NodeRole, State
 from daytwo.faults.catalogue import catalogue
 from daytwo.faults.model import FLOOR

@@ -10,8 +10,10 @@ import pytest
 from daytwo.domain.policy import FaultRule, Policy
 from daytwo.domain.seams import Ownership
 from daytwo.domain.situation import Situation
-from daytwo.domain.triage import Propose, Quiet, Verdict, Watch, Withhold, given_away, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose, Quiet, Verdict, Watch, Withhold
 from daytwo.domain.vocabulary import Action, FindingStatus, Mode, State
+from daytwo.domain.withholding import given_away
 from daytwo.faults.catalogue import catalogue
 from tests.builders import GPU, NOW, a_finding, a_past_repair, a_situation, an_open_repair, node_facts
 

@@ -25,7 +25,8 @@ from daytwo.domain.message import as_markdown, as_text, summary_line
 from daytwo.domain.policy import Policy
 from daytwo.domain.proposal import Proposal, build_proposal
 from daytwo.domain.seams import NodeFacts
-from daytwo.domain.triage import Propose, triage
+from daytwo.domain.triage import triage
+from daytwo.domain.verdicts import Propose
 from daytwo.domain.verification import Evidence, judge
 from daytwo.domain.vocabulary import Mark, State
 from daytwo.faults.catalogue import catalogue
