@@ -16,7 +16,8 @@ from daytwo.gateway.identity import issue_token_in
 from daytwo.intake import declare_in
 from daytwo.service import reads
 from daytwo.service.decisions import Identity
-from daytwo.service.models import ClusterView, TokenIssued
+from daytwo.service.models.acts import TokenIssued
+from daytwo.service.models.plane import ClusterView
 from daytwo.service.rights import NotAllowed, may_administer
 from daytwo.store import audit
 from daytwo.store.engine import Store

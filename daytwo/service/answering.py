@@ -10,7 +10,7 @@ from typing import Final
 
 from daytwo.domain.errors import DaytwoError
 from daytwo.service import reads
-from daytwo.service.models import Status
+from daytwo.service.models.status import Status
 from daytwo.store.engine import Store
 
 log = logging.getLogger(__name__)

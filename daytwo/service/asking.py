@@ -16,7 +16,7 @@ from daytwo.domain.ids import new_id
 from daytwo.domain.vocabulary import Action, Frozen
 from daytwo.service import reads
 from daytwo.service.decisions import Identity
-from daytwo.service.models import RepairSummary
+from daytwo.service.models.repairs import RepairSummary
 from daytwo.service.reads.repairs import summary
 from daytwo.service.rights import NotAllowed, may
 from daytwo.store import audit

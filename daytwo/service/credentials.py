@@ -8,7 +8,7 @@ from daytwo.gateway.identity import revoke_in
 from daytwo.service import reads
 from daytwo.service.administration import check_all
 from daytwo.service.decisions import Identity
-from daytwo.service.models import TokensRevoked
+from daytwo.service.models.acts import TokensRevoked
 from daytwo.store import audit
 from daytwo.store.engine import Store
 

@@ -14,7 +14,8 @@ from daytwo.domain.vocabulary import Frozen
 from daytwo.service import reads
 from daytwo.service.asking import check_role
 from daytwo.service.decisions import Identity
-from daytwo.service.models import EvidenceFile, QuietAsked
+from daytwo.service.models.evidence import EvidenceFile
+from daytwo.service.models.nodes import QuietAsked
 from daytwo.service.reads.paging import view
 from daytwo.store import audit
 from daytwo.store.engine import Store

@@ -11,7 +11,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from daytwo.domain.errors import BadInput, NotFound, Refused
 from daytwo.service.administration import check_all
 from daytwo.service.decisions import Identity
-from daytwo.service.models import FreezeView
+from daytwo.service.models.plane import FreezeView
 from daytwo.service.reads.lookup import find_cluster, find_node, node_key
 from daytwo.service.reads.plane import freeze_view
 from daytwo.store import audit, locks

@@ -13,7 +13,7 @@ from daytwo.domain.vocabulary import Frozen, State
 from daytwo.service import reads
 from daytwo.service.asking import check_role, open_repair
 from daytwo.service.decisions import Identity
-from daytwo.service.models import NodeHeld
+from daytwo.service.models.acts import NodeHeld
 from daytwo.store import audit
 from daytwo.store.engine import Store
 from daytwo.store.tables import NodeRow, RepairRow

@@ -15,7 +15,7 @@ from sqlmodel import Session
 from daytwo.service.answering import StatusReader
 from daytwo.service.decisions import Delivery, Identity, deliver_soon
 from daytwo.service.local_socket import asker
-from daytwo.service.models import Status
+from daytwo.service.models.status import Status
 from daytwo.store.engine import Store
 
 LAST_DELIVERIES_SECONDS = 3.0

@@ -14,7 +14,7 @@ from daytwo.domain.vocabulary import Frozen
 from daytwo.service import reads
 from daytwo.service.administration import check_all
 from daytwo.service.decisions import Identity
-from daytwo.service.models import ClusterRemoved
+from daytwo.service.models.acts import ClusterRemoved
 from daytwo.store import audit, locks
 from daytwo.store.engine import Store
 from daytwo.store.tables import (

@@ -8,9 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from daytwo.domain.vocabulary import Decision, Finding
-from daytwo.service import models, reads
+from daytwo.service import reads
 from daytwo.service.decisions import LOOK_SECONDS, wait_for
 from daytwo.service.evidence import quiet
+from daytwo.service.models.nodes import NodeDetail, NodeSummary, QuietAsked
+from daytwo.service.models.paging import Page
+from daytwo.service.models.plane import AuditVerdict, AuditView, ClusterView, FreezeView
+from daytwo.service.models.repairs import RepairDetail, RepairProgress, RepairSummary
+from daytwo.service.models.rules import FaultView, RuleView
+from daytwo.service.models.status import Status
 from daytwo.service.plane import Plane, PlaneDep, SessionDep
 
 router = APIRouter()
@@ -22,7 +28,7 @@ States = Annotated[tuple[str, ...], Query(alias="state")]
 
 
 @router.get("/status", tags=["plane"])
-async def status(plane: PlaneDep) -> models.Status:
+async def status(plane: PlaneDep) -> Status:
     """The installation in one answer, within a second; while the store is away, that is the answer."""
     return await plane.status()
 
@@ -37,20 +43,20 @@ def list_repairs(
     open_only: bool = False,
     limit: Limit = 100,
     after: str | None = None,
-) -> models.Page[models.RepairSummary]:
+) -> Page[RepairSummary]:
     """Repairs, newest first."""
     wanted = reads.Filter(cluster=cluster, node=node, states=state, active_only=open_only, limit=limit, after=after)
     return reads.repairs(session, wanted)
 
 
 @router.get("/repairs/{repair_id}", tags=["repairs"])
-def show_repair(plane: PlaneDep, session: SessionDep, repair_id: str) -> models.RepairDetail:
+def show_repair(plane: PlaneDep, session: SessionDep, repair_id: str) -> RepairDetail:
     """One repair with its timeline, decisions, acts and tests."""
     return reads.repair(session, repair_id, plane.clock())
 
 
 @router.get("/repairs/{repair_id}/progress", tags=["repairs"])
-async def follow_repair(plane: PlaneDep, repair_id: str, after: int = 0, wait: Wait = 0) -> models.RepairProgress:
+async def follow_repair(plane: PlaneDep, repair_id: str, after: int = 0, wait: Wait = 0) -> RepairProgress:
     """What happened to a repair after event number `after`; waits for news of one that is open."""
     end = asyncio.get_running_loop().time() + wait
     while True:
@@ -67,7 +73,7 @@ async def show_decision(plane: PlaneDep, decision_id: str, wait: Wait = 0) -> De
 
 
 @router.get("/node-quiets/{request_id}", tags=["nodes"])
-def show_quiet(plane: PlaneDep, request_id: str) -> models.QuietAsked:
+def show_quiet(plane: PlaneDep, request_id: str) -> QuietAsked:
     """What became of a request to an agent to hold no GPU."""
     return quiet(plane.store, request_id, plane.clock())
 
@@ -81,14 +87,14 @@ def list_nodes(
     cluster: str | None = None,
     limit: Limit = 100,
     after: str | None = None,
-) -> models.Page[models.NodeSummary]:
+) -> Page[NodeSummary]:
     """Nodes by cluster and name."""
     wanted = reads.Filter(cluster=cluster, states=state, limit=limit, after=after)
     return reads.nodes(session, wanted, plane.clock())
 
 
 @router.get("/nodes/{name:path}", tags=["nodes"])
-def show_node(plane: PlaneDep, session: SessionDep, name: str) -> models.NodeDetail:
+def show_node(plane: PlaneDep, session: SessionDep, name: str) -> NodeDetail:
     """One node, named `node` or `cluster/node`."""
     return reads.node(session, name, plane.clock())
 
@@ -103,32 +109,32 @@ def list_findings(
     fault: str | None = None,
     limit: Limit = 100,
     after: str | None = None,
-) -> models.Page[Finding]:
+) -> Page[Finding]:
     """Findings, newest first; states are `firing` and `cleared`."""
     wanted = reads.Filter(cluster=cluster, node=node, states=state, fault=fault, limit=limit, after=after)
     return reads.findings(session, wanted)
 
 
 @router.get("/faults", tags=["faults"])
-def list_faults() -> models.Page[models.FaultView]:
+def list_faults() -> Page[FaultView]:
     """The catalogue of faults."""
     return reads.faults()
 
 
 @router.get("/faults/{fault_id}", tags=["faults"])
-def show_fault(fault_id: str) -> models.FaultView:
+def show_fault(fault_id: str) -> FaultView:
     """One entry of the catalogue."""
     return reads.fault(fault_id)
 
 
 @router.get("/policy/{fault_id}", tags=["faults"])
-def explain_rule(session: SessionDep, fault_id: str, cluster: str | None = None) -> models.RuleView:
+def explain_rule(session: SessionDep, fault_id: str, cluster: str | None = None) -> RuleView:
     """What a cluster's policy comes to for one fault; `cluster` may be left out where there is one."""
     return reads.rule(session, fault_id, cluster)
 
 
 @router.get("/clusters", tags=["clusters"])
-def list_clusters(session: SessionDep, limit: Limit = 100, after: str | None = None) -> models.Page[models.ClusterView]:
+def list_clusters(session: SessionDep, limit: Limit = 100, after: str | None = None) -> Page[ClusterView]:
     """The declared clusters."""
     return reads.clusters(session, reads.Filter(limit=limit, after=after))
 
@@ -136,7 +142,7 @@ def list_clusters(session: SessionDep, limit: Limit = 100, after: str | None = N
 @router.get("/freezes", tags=["plane"])
 def list_freezes(
     session: SessionDep, active_only: bool = True, limit: Limit = 100, after: str | None = None
-) -> models.Page[models.FreezeView]:
+) -> Page[FreezeView]:
     """Freezes, newest first."""
     return reads.freezes(session, reads.Filter(active_only=active_only, limit=limit, after=after))
 
@@ -144,17 +150,17 @@ def list_freezes(
 @router.get("/audit", tags=["audit"])
 def list_audit(
     session: SessionDep, subject: str | None = None, limit: Limit = 100, after: str | None = None
-) -> models.Page[models.AuditView]:
+) -> Page[AuditView]:
     """The audit chain, newest first; `subject` is a repair, a node (with its repairs), a cluster, a scope or `*`."""
     return reads.audit_rows(session, reads.Filter(subject=subject, limit=limit, after=after))
 
 
 @router.get("/audit/verify", tags=["audit"])
-def verify_audit(session: SessionDep) -> models.AuditVerdict:
+def verify_audit(session: SessionDep) -> AuditVerdict:
     """Walk the whole audit chain."""
     return reads.audit_verdict(session)
 
 
-def _progress(plane: Plane, repair_id: str, after: int) -> models.RepairProgress:
+def _progress(plane: Plane, repair_id: str, after: int) -> RepairProgress:
     with plane.store.read() as session:
         return reads.progress(session, repair_id, after)

@@ -11,7 +11,9 @@ from sqlalchemy import ColumnElement, tuple_
 from sqlmodel import Session, col, select
 
 from daytwo.domain.vocabulary import Finding, FindingStatus, NodeState
-from daytwo.service.models import NodeDetail, NodeSummary, NodeTransition, Page, RepairSummary
+from daytwo.service.models.nodes import NodeDetail, NodeSummary, NodeTransition
+from daytwo.service.models.paging import Page
+from daytwo.service.models.repairs import RepairSummary
 from daytwo.service.reads.lookup import find_cluster, find_fault, find_node, known_words, node_key, silent_after
 from daytwo.service.reads.paging import MOST, Filter, page, row_number, view
 from daytwo.service.reads.pauses import pauses_of

@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from daytwo.domain.errors import BadInput
-from daytwo.service.models import Page
+from daytwo.service.models.paging import Page
 
 M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, func, select
 
 from daytwo import outages
 from daytwo.domain.vocabulary import ClusterKind
-from daytwo.service.models import LoopView, PartView
+from daytwo.service.models.status import LoopView, PartView
 from daytwo.store.tables import ClusterRow, NodeRow, PartRow
 
 CONTROLLER: Final = "controller"

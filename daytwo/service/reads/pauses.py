@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 
 from daytwo import node_requests
 from daytwo.domain.vocabulary import DecisionKind, DecisionStatus, State
-from daytwo.service.models import QuietView, SnoozeView
+from daytwo.service.models.nodes import QuietView, SnoozeView
 from daytwo.service.reads.lookup import node_key
 from daytwo.store.tables import AuditRow, DecisionRow, NodeRequestRow, NodeRow, RepairRow
 

@@ -10,14 +10,9 @@ from sqlmodel import Session, col, func, select
 
 from daytwo.domain.errors import NotFound
 from daytwo.faults.catalogue import catalogue
-from daytwo.service.models import (
-    AuditVerdict,
-    AuditView,
-    ClusterView,
-    FaultView,
-    FreezeView,
-    Page,
-)
+from daytwo.service.models.paging import Page
+from daytwo.service.models.plane import AuditVerdict, AuditView, ClusterView, FreezeView
+from daytwo.service.models.rules import FaultView
 from daytwo.service.reads.lookup import find_cluster, find_fault, find_node
 from daytwo.service.reads.paging import Filter, page, row_number, view
 from daytwo.store import audit

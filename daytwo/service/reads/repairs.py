@@ -12,12 +12,12 @@ from daytwo import repairs as repair_rows
 from daytwo.domain.message import as_text
 from daytwo.domain.vocabulary import Decision, State
 from daytwo.service.decisions import as_decision
-from daytwo.service.models import (
+from daytwo.service.models.evidence import EvidenceView
+from daytwo.service.models.paging import Page
+from daytwo.service.models.repairs import (
     CheckResult,
     CheckRun,
-    EvidenceView,
     IntentView,
-    Page,
     RepairDetail,
     RepairEvent,
     RepairProgress,

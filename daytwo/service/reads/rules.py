@@ -7,7 +7,7 @@ from sqlmodel import Session, select
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import BadInput, NotFound
 from daytwo.faults.catalogue import catalogue
-from daytwo.service.models import RuleView
+from daytwo.service.models.rules import RuleView
 from daytwo.service.reads.lookup import find_cluster
 from daytwo.store.tables import ClusterRow
 

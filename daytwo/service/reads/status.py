@@ -10,7 +10,8 @@ from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, func, select
 
 from daytwo.domain.vocabulary import DecisionStatus, FindingStatus, NodeState, State
-from daytwo.service.models import ActsView, FreezeView, IncidentView, LoopView, PartView, Status, WaitingView
+from daytwo.service.models.plane import FreezeView
+from daytwo.service.models.status import ActsView, IncidentView, LoopView, PartView, Status, WaitingView
 from daytwo.service.reads.lookup import silent_after
 from daytwo.service.reads.paging import Filter, view
 from daytwo.service.reads.parts import parts_of
