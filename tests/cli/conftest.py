@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sqlmodel import select
 
 from daytwo.cli.main import run
 from daytwo.store.engine import Store
-from tests.rows import a_cluster, a_node, a_repair, keep
+from daytwo.store.tables import DecisionRow
+from tests.rows import REPAIR, a_cluster, a_node, a_repair, keep
 from tests.serving import Repairer, Shared, shared
 
 __all__ = ["shared"]
+
+ME = f"cli:{getpass.getuser()}"
+APPROVE = ("repairs", "approve", REPAIR)
+REMOVE = (*APPROVE, "--revision", "2", "--action", "remove", "--reason", "go")
 
 
 @dataclass(frozen=True)
@@ -56,3 +63,8 @@ def runner(socket: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
         return Ran(code, *capfd.readouterr())
 
     return command
+
+
+def decisions(store: Store) -> list[DecisionRow]:
+    with store.read() as session:
+        return list(session.exec(select(DecisionRow)).all())

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import getpass
-
 import pytest
 
 from daytwo.domain.policy import Person
 from daytwo.store.engine import Store
 from daytwo.store.tables import ClusterRow, NodeRow, RepairRow
 from tests.builders import NOW
-from tests.cli.conftest import Cli
+from tests.cli.conftest import ME, Cli
 from tests.rows import REPAIR, a_definition, a_policy, a_repair
 
-ME = f"cli:{getpass.getuser()}"
 APPROVE = ("repairs", "approve", REPAIR, "--revision")
 HOLD = ("nodes", "hold", "gpu-07", "--reason", "bench")
 RELEASE = ("nodes", "release", "gpu-07", "--reason", "over")

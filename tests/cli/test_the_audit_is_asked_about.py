@@ -68,3 +68,12 @@ def test_a_name_that_two_clusters_have_is_asked_for_in_full(written: Cli, fleet:
     keep(fleet, a_node("gpu-07", cluster="west"))
     done = written("audit", "list", "--subject", "gpu-07")
     assert (done.code, "east/gpu-07, west/gpu-07" in done.err) == (2, True)
+
+
+def test_the_audit_chain_is_verified(cli: Cli, fleet: Store) -> None:
+    cli("freeze", "--reason", "storm")
+    assert cli("audit", "verify").code == 0
+    with fleet.write() as session:
+        session.connection().exec_driver_sql("UPDATE audit SET actor = 'cli:nobody'")
+    broken = cli("audit", "verify")
+    assert (broken.code, broken.out) == (1, "The audit chain is BROKEN at row 1: row 1 was changed\n")
