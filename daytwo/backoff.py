@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Awaitable, Callable
+from random import SystemRandom
 from typing import Final, TypeVar
 
 from daytwo.domain.errors import TryAgain, Unreachable
@@ -17,6 +17,11 @@ FIRST_SECONDS: Final = 0.5
 LONGEST_SECONDS: Final = 30.0
 
 R = TypeVar("R")
+
+
+def spread(seconds: float) -> float:
+    """Return about so many seconds, ± a quarter: many that wait for the same do not come at once."""
+    return seconds * SystemRandom().uniform(0.75, 1.25)
 
 
 class Backoff:
@@ -31,7 +36,7 @@ class Backoff:
         """Seconds to wait now."""
         wait = min(self._longest, self._first * 2.0 ** min(self._tries, 30))
         self._tries += 1
-        return wait * random.uniform(0.75, 1.25)  # noqa: S311  (spreads tries, guards nothing)
+        return spread(wait)
 
     def reset(self) -> None:
         """It worked: the next wait is the first again."""

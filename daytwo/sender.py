@@ -8,6 +8,8 @@ End of input instead of `go`: it exits with 75 and has sent nothing. Killed by S
 Secrets come in by that line alone, which no other process can read, and are taken out of what is answered.
 """
 
+from __future__ import annotations
+
 import contextlib
 import http.client
 import json
@@ -17,6 +19,11 @@ import socket
 import sys
 import time
 from urllib.parse import urlsplit
+
+TYPE_CHECKING = False
+"""As `typing` has it, which takes longer to import than all the rest."""
+if TYPE_CHECKING:
+    from typing import Any
 
 NOT_SENT = 75
 LONGEST_ANSWER = 65_536
@@ -43,7 +50,7 @@ def main() -> int:
         return NOT_SENT
     send = order["send"]
     if send["type"] == "command":
-        os.execvpe(send["argv"][0], send["argv"], {**os.environ, **send["env"]})  # noqa: S606  # argv, no shell
+        os.execvpe(send["argv"][0], send["argv"], {**os.environ, **send["env"]})
     if send["type"] == "program":
         return program(send, order["deadline"])
     return https(send) if send["type"] == "https" else request(send)
@@ -55,7 +62,7 @@ def arm(deadline: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, max(deadline - time.monotonic(), 1e-6))
 
 
-def request(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of `daytwo.domain.seams.Request`
+def request(send: dict[str, Any]) -> int:
     """Send one HTTP request over a Unix socket and print the answer. Returns 0 for a 2xx status."""
     connection = _UnixConnection(send["socket"])
     connection.request(send["method"], send["path"], json.dumps(send["body"]), {"Content-Type": "application/json"})
@@ -64,7 +71,7 @@ def request(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of
     return 0 if 200 <= answer.status < 300 else 1
 
 
-def https(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of `daytwo.domain.seams.HttpsRequest`
+def https(send: dict[str, Any]) -> int:
     """Send one HTTPS request and print the status and the answer, without our secrets. Returns 0 for a 2xx status."""
     import ssl  # only here: the other sends need none, and it costs as much as everything else
 
@@ -88,7 +95,7 @@ def https(send: dict) -> int:  # type: ignore[type-arg]  # the decoded JSON of `
     return 0 if 200 <= answer.status < 300 else 1
 
 
-def program(send: dict, deadline: float) -> int:  # type: ignore[type-arg]  # the decoded JSON of `daytwo.domain.seams.Program`
+def program(send: dict[str, Any], deadline: float) -> int:
     """Run an operator's program and print what came of it as one line of JSON. Returns 0, whatever its own status.
 
     It runs in a group of its own that the alarm kills whole: a program that calls others must not act late through
@@ -133,8 +140,8 @@ def _in_time(deadline: float) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
 
-def _converse(child: "subprocess.Popen[bytes]", order: bytes) -> tuple[bytes, bytes, bool]:  # type: ignore[name-defined]  # noqa: F821  # imported where it is used
-    """Give the program its order and take what it says, until it closes both its outputs or says too much."""
+def _converse(child: Any, order: bytes) -> tuple[bytes, bytes, bool]:
+    """Give a `Popen` with three pipes its order; take what it says until it closes both outputs or says too much."""
     import selectors
 
     with contextlib.suppress(OSError):  # it did not want to know
@@ -154,7 +161,7 @@ def _converse(child: "subprocess.Popen[bytes]", order: bytes) -> tuple[bytes, by
     return bytes(said), bytes(complaint[:LONGEST_COMPLAINT]), len(said) > LONGEST_ANSWER
 
 
-def _tidy(text: bytes, secrets: dict) -> str:  # type: ignore[type-arg]  # names to values
+def _tidy(text: bytes, secrets: dict[str, str]) -> str:
     clean = text.decode(errors="replace")
     for secret in secrets.values():
         clean = clean.replace(secret, "***")

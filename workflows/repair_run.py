@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 from temporalio import workflow
@@ -156,7 +157,7 @@ class RepairRun:
         while True:
             handle = self._start(what, arg)
             try:
-                await workflow.wait_condition(lambda h=handle: h.done() or self._is_called())  # type: ignore[misc]  # bound now
+                await workflow.wait_condition(partial(self._is_over, handle))
             except asyncio.CancelledError:
                 await _end(handle)
                 raise
@@ -166,6 +167,9 @@ class RepairRun:
                 return result
             if event is not None or self._is_called():
                 raise Interrupted(event)
+
+    def _is_over(self, handle: workflow.ActivityHandle[Out]) -> bool:
+        return handle.done() or self._is_called()
 
     def _start(self, what: Signature[In, Out], arg: In) -> workflow.ActivityHandle[Out]:
         handle: workflow.ActivityHandle[Out] = workflow.start_activity(

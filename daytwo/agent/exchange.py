@@ -40,7 +40,7 @@ class Exchange:
     def __init__(self, spool: Spool, *, pulse_seconds: float, say: Say) -> None:
         self._spool, self._say = spool, say
         self._pulse_seconds = pulse_seconds
-        self._random = random.Random()  # noqa: S311  (spreads nodes over time, guards nothing)
+        self._random = random.SystemRandom()
         self._pulse_at = 0.0
         self._retry_at = 0.0
         self._pace = _Pace()

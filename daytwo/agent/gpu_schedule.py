@@ -20,7 +20,7 @@ class GpuSchedule:
 
     def __init__(self, poll_seconds: float, uptime: float) -> None:
         self._poll_seconds = poll_seconds
-        self._random = random.Random()  # noqa: S311  (spreads nodes over time, guards nothing)
+        self._random = random.SystemRandom()
         self._next_at = uptime
         self._names_by = uptime + NAMES_WITHIN
         self._back_off = 1

@@ -123,20 +123,24 @@ LOGS: Final = (
 EPILOG: Final = f"Each option is also a variable: {PREFIX}NODE, {PREFIX}TOKEN_FILE and so on."
 
 
+NEEDED: Final = object()
+"""In the place of a default: there is none."""
+
+
 class _Adder:
     """Adds options that may come from the environment, so that both are checked alike."""
 
     def __init__(self, parser: argparse.ArgumentParser, environ: Mapping[str, str]) -> None:
         self._parser, self._environ = parser, environ
 
-    def __call__(self, name: str, read: Callable[[str], object], text: str, **default: object) -> None:
-        variable = PREFIX + name.upper().replace("-", "_")
-        given = self._environ.get(variable)
-        shown = f"{text} (default {default['default']})" if default.get("default") is not None else text
-        if given is not None:
-            # argparse checks a default that is a string like an argument.
-            default = {"default": given}
-        self._parser.add_argument(f"--{name}", type=read, help=shown, required=not default, **default)  # type: ignore[arg-type]  # Unpacked: only `default` is in there.
+    def __call__(self, name: str, read: Callable[[str], object], text: str, default: object = NEEDED) -> None:
+        shown = text if default in (None, NEEDED) else f"{text} (default {default})"
+        # argparse checks a default that is a string like an argument.
+        value = self._environ.get(PREFIX + name.upper().replace("-", "_"), default)
+        needed = value is NEEDED
+        self._parser.add_argument(
+            f"--{name}", type=read, help=shown, required=needed, default=None if needed else value
+        )
 
 
 def _state_dir(environ: Mapping[str, str]) -> Path:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 import click
+
+from daytwo.cli.becoming import become
 
 file_argument = click.argument("file", type=click.Path(dir_okay=False))
 
@@ -18,7 +17,7 @@ def backup(file: str) -> None:
     The store is the one that DAYTWO_STORE_URL or DAYTWO_STATE_DIR names. PostgreSQL's needs pg_dump. Back up Temporal's
     database too: docs/upgrading.md.
     """
-    _become("backup", file)
+    become("workers.backup", "backup", file)
 
 
 @click.command("restore")
@@ -29,8 +28,4 @@ def restore(file: str) -> None:
     The store that is there is kept beside it. Afterwards everything is frozen: repairs are compared with Temporal,
     nodes are asked anew, people are asked what nobody knows, and `daytwo thaw` lets acts begin again.
     """
-    _become("restore", file)
-
-
-def _become(what: str, file: str) -> None:
-    os.execv(sys.executable, [sys.executable, "-m", "workers.backup", what, file])  # noqa: S606  # this Python, our module
+    become("workers.backup", "restore", file)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from daytwo.cli import options, output
+from daytwo.cli.becoming import become
 from daytwo.cli.failure import from_error
 from daytwo.cli.lazy import Group
 from daytwo.cli.output import Column, Item
@@ -62,7 +61,7 @@ def up(lab_socket: Path | None, options: tuple[str, ...]) -> None:
     """
     where = str(lab_socket or default_socket())
     Path(where).parent.mkdir(parents=True, exist_ok=True)
-    os.execv(sys.executable, [sys.executable, "-m", "daytwo.lab", "--socket", where, *options])  # noqa: S606  # this Python, our module
+    become("daytwo.lab", "--socket", where, *options)
 
 
 @lab.command("break")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Final
 
 import click
+
+from daytwo.cli.becoming import become
 
 PASS_ON: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
 
@@ -33,10 +33,10 @@ Each option is also a variable: DAYTWO_AGENT_NODE and so on.
 def _command(name: str, module: str, text: str) -> click.Command:
     @click.command(name, context_settings=PASS_ON, help=f"{text}\n\nOptions are passed on to `python -m {module}`.")
     @click.argument("options", nargs=-1, type=click.UNPROCESSED)
-    def become(options: tuple[str, ...]) -> None:
-        os.execv(sys.executable, [sys.executable, "-m", module, *options])  # noqa: S606  # this Python, our module
+    def command(options: tuple[str, ...]) -> None:
+        become(module, *options)
 
-    return become
+    return command
 
 
 worker = _command("worker", "workers.control", "Run the control worker: workflows and activities.")

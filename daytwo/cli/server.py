@@ -6,6 +6,7 @@ import asyncio
 
 import click
 
+from daytwo.cli.becoming import become
 from daytwo.cli.lazy import Group
 
 
@@ -30,10 +31,7 @@ def migrate() -> None:
 
     Needed where the processes have roles that may not: elsewhere each does it when it starts.
     """
-    import os
-    import sys
-
-    os.execv(sys.executable, [sys.executable, "-m", "workers.migrate"])  # noqa: S606  # this Python, our module
+    become("workers.migrate")
 
 
 async def _register() -> tuple[str, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
+from daytwo.cli.becoming import become
 from daytwo.cli.options import Number, Whole
 
 _OPTIONS = (
@@ -48,7 +47,7 @@ def up(**given: Any) -> None:
     Temporal's development server with its UI, store, worker, controller, gateway and service; with --lab also a
     simulated fleet. State and logs are in DAYTWO_STATE_DIR.
     """
-    os.execv(sys.executable, [sys.executable, "-m", "workers.up", *_as_words(given)])  # noqa: S606  # this Python, our module
+    become("workers.up", *_as_words(given))
 
 
 def _as_words(given: dict[str, Any]) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import time
 from typing import Any, Final
 
 import click
 
+from daytwo.backoff import spread
 from daytwo.cli import exit_codes, output
 from daytwo.cli.client import Service
 from daytwo.cli.failure import Failure
@@ -48,7 +48,7 @@ def _ask(service: Service, repair: str, *, after: int, wait: float, end: float |
                 raise
             if pause == FIRST_PAUSE:
                 output.note(f"{failure.message}; waiting for it")
-        time.sleep(pause * random.uniform(0.75, 1.25))  # noqa: S311  (spreads tries, guards nothing)
+        time.sleep(spread(pause))
         pause = min(2 * pause, LONGEST_PAUSE)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from datetime import datetime, timedelta
 from typing import Final
 
 from sqlmodel import select
 
+from daytwo.backoff import spread
 from daytwo.domain.errors import DaytwoError, NotFound
 from daytwo.domain.vocabulary import Channel, DecisionStatus
 from daytwo.store.engine import Store
@@ -72,6 +72,6 @@ class Delivering:
         last, wait = self._brought.get(decision_id, (at, timedelta(0)))
         if now < last + wait:
             return False
-        spread = random.uniform(0.75, 1.25)  # noqa: S311  (keeps many from coming at once, guards nothing)
-        self._brought[decision_id] = now, min(2 * wait or REDELIVER_AFTER, self._longest) * spread
+        wait = min(2 * wait or REDELIVER_AFTER, self._longest)
+        self._brought[decision_id] = now, timedelta(seconds=spread(wait.total_seconds()))
         return True

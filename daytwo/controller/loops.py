@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import random
 import secrets
 import socket
 import time
@@ -19,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from random import SystemRandom
 from typing import Final, TypeVar
 
 from daytwo.backoff import Backoff
@@ -54,7 +54,7 @@ class Clock:
 
     now: Callable[[], datetime] = _utc_now
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    jitter: Callable[[], float] = field(default=lambda: random.uniform(0.8, 1.2))  # noqa: S311  (guards nothing)
+    jitter: Callable[[], float] = field(default=lambda: SystemRandom().uniform(0.8, 1.2))
     monotonic: Callable[[], float] = time.monotonic
 
 

@@ -47,9 +47,8 @@ class Document:
 class _Loader(yaml.SafeLoader):
     """The safe loader with the scalars of YAML 1.2's core schema, and no more."""
 
-    yaml_implicit_resolvers: Any = {}  # noqa: RUF012 - the library's own way to set them
 
-
+_Loader.yaml_implicit_resolvers = {}  # its own, and not those of the safe loader
 _NUMBER = list("-+0123456789.")
 for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),

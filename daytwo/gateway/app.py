@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import select
@@ -204,14 +204,14 @@ def _look(store: Store) -> None:
 
 
 async def _on_problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)  # noqa: S101  # registered for this class
+    error = cast(Problem, error)  # it is registered for this class, as the others below for theirs
     if request.url.path.endswith("/findings") and error.status in (413, 422):
         _gateway(request).metrics.records["refused"] += 1
     return error.response()
 
 
 async def _on_old_stream(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, OldStream)  # noqa: S101  # registered for this class
+    error = cast(OldStream, error)
     return Problem(409, str(error), field="stream", more={"stream": error.stream}).response()
 
 
@@ -220,7 +220,7 @@ async def _on_not_found(_request: Request, error: Exception) -> Response:
 
 
 async def _on_http(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101  # registered for this class
+    error = cast(HTTPException, error)
     return Problem(error.status_code, error.detail, headers=error.headers).response()
 
 

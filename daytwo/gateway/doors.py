@@ -12,7 +12,7 @@ import logging
 import resource
 import socket
 from collections import Counter
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -48,9 +48,9 @@ class PatientProtocol(H11Protocol):
         self._impatience: asyncio.TimerHandle | None = None
         self._late: int | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait for the first head."""
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, transport))
         self._watch()
 
     def data_received(self, data: bytes) -> None:

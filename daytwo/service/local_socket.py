@@ -8,7 +8,7 @@ import pwd
 import socket
 import struct
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -41,9 +41,9 @@ _CREDENTIALS = struct.Struct("3i")
 class PeerProtocol(H11Protocol):
     """HTTP over a Unix socket; every request's state carries the peer's user id as the kernel vouches for it."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask the kernel once a connection: the peer of a connected socket never changes."""
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, transport))
         self.app_state = {**self.app_state, PEER_UID: peer_uid(transport.get_extra_info("socket"))}
 
 

@@ -7,12 +7,12 @@ write lose updates. On PostgreSQL whoever reads in order to write takes locks: `
 
 from __future__ import annotations
 
-import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import SystemRandom
 from typing import Any, Final, TypeVar
 
 from alembic import command
@@ -93,7 +93,7 @@ class Store:
             except (Collision, SQLAlchemyError) as error:
                 if not isinstance(error, Collision) and not is_taken(error):
                     raise
-            time.sleep(random.uniform(0, pause))  # noqa: S311  (spreads tries, guards nothing)
+            time.sleep(SystemRandom().uniform(0, pause))
         with self.write() as session:
             return work(session)
 

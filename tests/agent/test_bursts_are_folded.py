@@ -11,7 +11,7 @@ from tests.agent.fakes import XID_79, Node
 
 
 def change(second: float, *, fault: str = "xid-79", status: str = "firing", count: int = 1) -> Change:
-    return Change(fault, "GPU-1", status, second, second, "kernel-log", "boot-1", count, evidence=(f"at {second}",))  # type: ignore[arg-type]  # a plain str
+    return Change(fault, "GPU-1", status, second, second, "kernel-log", "boot-1", count, evidence=(f"at {second}",))
 
 
 def fold(seconds: list[float]) -> list[tuple[float, Change]]:

@@ -125,7 +125,7 @@ def test_the_agent_comes_back_when_it_is_told_to(node: Node, told: float, least:
 
 @pytest.mark.parametrize("nonsense", [None, "soon", True, -5, 0, float("nan")])
 def test_nonsense_in_an_answer_is_no_busy_loop(node: Node, nonsense: object) -> None:
-    node.gateway.come_back_seconds = nonsense  # type: ignore[assignment]  # that is the point
+    node.gateway.come_back_seconds = nonsense
     node.gateway.calls.clear()
     node.run(60)
     assert len(node.gateway.calls) <= 340

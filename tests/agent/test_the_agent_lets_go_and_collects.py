@@ -10,6 +10,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,7 @@ def test_what_looks_like_a_secret_is_struck_out(line: str, left: str) -> None:
 
 def unpacked(result: dict[str, Any]) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(base64.b64decode(result["archive"]))) as archive:
-        return {each.name: archive.extractfile(each).read() for each in archive}  # type: ignore[union-attr]  # files only
+        return {each.name: archive.extractfile(each).read() for each in archive}
 
 
 def test_an_archive_is_cut_until_it_fits_and_says_so() -> None:
@@ -174,7 +175,7 @@ def test_an_archive_is_cut_until_it_fits_and_says_so() -> None:
         True,
         b"{}",
     )
-    assert [part["truncated"] for part in result["parts"]] == [True, False]  # type: ignore[attr-defined]  # a list
+    assert [part["truncated"] for part in result["parts"]] == [True, False]
 
 
 def test_what_cannot_be_had_is_named_and_holds_up_nothing() -> None:
@@ -186,7 +187,7 @@ def test_what_cannot_be_had_is_named_and_holds_up_nothing() -> None:
 
 
 def test_after_the_time_is_over_nothing_more_is_tried() -> None:
-    parts = gather([("a.txt", lambda _: time.sleep(0.2) or b"slow"), ("b.txt", lambda _: b"late")], 0.1)  # type: ignore[func-returns-value]  # it sleeps
+    parts = gather([("a.txt", lambda _: time.sleep(0.2) or b"slow"), ("b.txt", lambda _: b"late")], 0.1)
     assert [part.error for part in parts] == ["", "no time was left for it"]
 
 
@@ -299,13 +300,17 @@ def test_who_holds_a_device_is_named(tmp_path: Path) -> None:
     assert [name.split()[-1] for name in found] == [f"({other.pid})"]
 
 
+def is_done(gateway: HttpGateway, kind: str) -> bool:
+    return any(answer["id"] == kind for answer in gateway.answers("done"))
+
+
 def test_a_real_agent_collects_and_goes_quiet(agent: AgentProcess, http_gateway: HttpGateway) -> None:
     agent.start()
     until(http_gateway.pulses, 30.0)
     agent.write("NVRM: loading driver")
     for kind, arguments in (("collect-evidence", {}), ("quiesce", {"seconds": 60})):
         http_gateway.requests = [{"id": kind, "kind": kind, "ttl_seconds": 30, "arguments": arguments}]
-        until(lambda: any(answer["id"] == kind for answer in http_gateway.answers("done")), 30.0)  # noqa: B023  (called at once)
+        until(partial(is_done, http_gateway, kind), 30.0)
     evidence, quiet = (answer["result"] for answer in http_gateway.answers("done")[:2])
     assert unpacked(evidence)["kernel.log"] == b"NVRM: loading driver\n"
     assert quiet["let_go"]

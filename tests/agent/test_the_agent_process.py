@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -160,13 +161,17 @@ def test_a_record_that_a_process_wrote_is_not_believed(agent: AgentProcess, http
     assert about(http_gateway, pci) == []
 
 
+def is_told(gateway: HttpGateway, pci: str, fault: str) -> bool:
+    return any(record["fault"] == fault for record in about(gateway, pci))
+
+
 @needs_kmsg
 def test_the_real_kernel_log_gives_nothing_twice_after_kill_9(agent: AgentProcess, http_gateway: HttpGateway) -> None:
     pci = random_address()
     for code in (79, 48):
         agent.start("--accept-user-records", kernel_log="kmsg")
         write_kmsg(xid(code, pci))
-        until(lambda: any(record["fault"] == f"xid-{code}" for record in about(http_gateway, pci)))  # noqa: B023  (called at once)
+        until(partial(is_told, http_gateway, pci, f"xid-{code}"))
         agent.kill()
     by_number = {record["sequence"]: record["fault"] for record in about(http_gateway, pci)}
     assert list(by_number.values()) == ["xid-79", "xid-48"]

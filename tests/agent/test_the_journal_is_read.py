@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,7 @@ def test_an_agent_on_the_journal_loses_and_repeats_nothing_over_kill_9(
     for code in (79, 48):
         agent.start(kernel_log=f"journal:{journal.folder}")
         journal.write(XID.replace("79", str(code)))
-        until(lambda: http_gateway.records(f"xid-{code}"), 30.0)  # noqa: B023  (called at once)
+        until(partial(http_gateway.records, f"xid-{code}"), 30.0)
         agent.kill()
     by_number = {record["sequence"]: (record["fault"], record["count"]) for record in http_gateway.records()}
     assert by_number == {1: ("xid-79", 1), 2: ("xid-48", 1)}

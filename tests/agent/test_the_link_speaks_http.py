@@ -171,7 +171,7 @@ def https_url(certificate: tuple[Path, Path]) -> Iterator[str]:
     context.load_cert_chain(certificate[1], certificate[0])
     with HTTPServer(("127.0.0.1", 0), Quiet) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that refuses us is the point
+        server.handle_error = lambda *_: None
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"https://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -49,7 +49,7 @@ async def test_both_approvals_are_in_the_audit(court: Court) -> None:
     await court.approved("cli:lea")
     await court.approved("cli:leo")
     with court.store.read() as session:
-        rows = session.exec(select(AuditRow).order_by(AuditRow.number)).all()  # type: ignore[arg-type]  # a column
+        rows = session.exec(select(AuditRow).order_by(AuditRow.number)).all()
     assert [(row.actor, row.act) for row in rows] == [
         ("cli:lea", "decision-counted"),
         ("cli:leo", "decision-accepted"),

@@ -67,11 +67,11 @@ def _folder(*, keep: bool) -> contextlib.AbstractContextManager[Path]:
     return contextlib.nullcontext(folder)
 
 
-class _Temporary(tempfile.TemporaryDirectory):  # type: ignore[type-arg]  # it is one of str, and gives a path
+class _Temporary(tempfile.TemporaryDirectory):
     def __init__(self) -> None:
         super().__init__(prefix="daytwo-chaos-", ignore_cleanup_errors=True)
 
-    def __enter__(self) -> Path:  # type: ignore[override]  # see above
+    def __enter__(self) -> Path:
         return Path(super().__enter__())
 
 

@@ -217,10 +217,7 @@ async def an_emulator(world: World, told: int) -> AsyncIterator[httpx.AsyncClien
     probe = _listener()
     port = port_of(probe)
     probe.close()
-    program = Path(sysconfig.get_path("scripts")) / "sushy-emulator"
-    with (world.folder / "emulator.log").open("wb") as log:
-        command = [program, "--config", emulator_config(world, port, told)]
-        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=world.folder)  # noqa: ASYNC220  (once, at start)
+    process = _started(world.folder, emulator_config(world, port, told))
     address = f"http://127.0.0.1:{port}"
     try:
         async with httpx.AsyncClient(base_url=address, trust_env=False, timeout=30) as client:
@@ -228,6 +225,12 @@ async def an_emulator(world: World, told: int) -> AsyncIterator[httpx.AsyncClien
             yield client
     finally:
         process.terminate()
+
+
+def _started(folder: Path, config: Path) -> subprocess.Popen[bytes]:
+    program = Path(sysconfig.get_path("scripts")) / "sushy-emulator"
+    with (folder / "emulator.log").open("wb") as log:
+        return subprocess.Popen([program, "--config", config], stdout=log, stderr=log, cwd=folder)
 
 
 async def _answers(client: httpx.AsyncClient, process: subprocess.Popen[bytes]) -> None:

@@ -95,7 +95,7 @@ async def requeue_act(world: SchedulerWorld, job_id: str) -> Act:
 
 async def until_gone(world: SchedulerWorld, job_id: str) -> None:
     async with asyncio.timeout(20):
-        while await job_of(world, job_id) is not None:  # noqa: ASYNC110  # a scheduler can only be asked
+        while await job_of(world, job_id) is not None:
             await asyncio.sleep(0.05)
 
 

@@ -80,7 +80,7 @@ def test_classes_and_domains_are_counted_apart() -> None:
 
 
 def in_trouble(nodes: int, domain: str = "rack-1", fault_class: str = "board", **fields: object) -> Situation:
-    trouble = DomainTrouble(domain=domain, fault_class=fault_class, nodes=nodes, **fields)  # type: ignore[arg-type]  # fields of the model
+    trouble = DomainTrouble(domain=domain, fault_class=fault_class, nodes=nodes, **fields)
     return a_situation(a_finding(), trouble=(trouble,))
 
 

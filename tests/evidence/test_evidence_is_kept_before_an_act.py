@@ -47,7 +47,7 @@ class Plane:
         keep(store, a_cluster(), a_node(boot_id=BOOT), a_repair())
         self.store, self.now, self.policy = store, NOW, Policy()
         ledger = Ledger(store, {})
-        self.world = World(store, SimpleNamespace(), ledger, LogNotifier(folder / "n"), lambda: self.now)  # type: ignore[arg-type]  # no cluster is asked
+        self.world = World(store, SimpleNamespace(), ledger, LogNotifier(folder / "n"), lambda: self.now)
 
     async def secure(self, stage: str = "0") -> bool:
         """True once the act may go on."""

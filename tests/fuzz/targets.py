@@ -209,10 +209,7 @@ QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), databas
 
 def all_targets() -> dict[str, Target]:
     """By name; those of `SHAPED` make their input out of the bytes as hypothesis does. To be called once."""
-    shaped = (
-        Target(test.__name__.replace("_", "-"), QUIET(test).hypothesis.fuzz_one_input)  # type: ignore[attr-defined]  # hypothesis adds it
-        for test in SHAPED
-    )
+    shaped = (Target(test.__name__.replace("_", "-"), QUIET(test).hypothesis.fuzz_one_input) for test in SHAPED)
     return {target.name: target for target in (*RAW, *shaped)}
 
 
@@ -239,7 +236,7 @@ class Talk:
         self.root = sushy.Sushy(self.address, auth=_NoDoor(), connector=self._line)
 
 
-class _NoDoor(AuthBase):  # type: ignore[misc]  # sushy has no types
+class _NoDoor(AuthBase):
     def _do_authenticate(self) -> None:
         """Nobody asks who we are."""
 
@@ -247,7 +244,7 @@ class _NoDoor(AuthBase):  # type: ignore[misc]  # sushy has no types
         return False
 
 
-class _Remembered(Connector):  # type: ignore[misc]  # sushy has no types
+class _Remembered(Connector):
     def __init__(self, address: str, documents: dict[str, Any]) -> None:
         super().__init__(address)
         self._documents = documents

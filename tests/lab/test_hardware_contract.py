@@ -49,7 +49,7 @@ class Machine:
 async def hardware_world(lab: Lab, socket: str) -> Machine:
     scheduler = SimulatedScheduler(socket, "sim")
     for act in scheduler.quarantine_acts("sim", NODE, MARK):
-        await run(await scheduler.prepare(act))  # type: ignore[arg-type]  # nothing stands on a fresh node
+        await run(await scheduler.prepare(act))
     return Machine(lab, socket)
 
 

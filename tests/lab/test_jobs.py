@@ -93,7 +93,7 @@ def test_new_jobs_keep_coming_and_spare_nodes_stay(world: World) -> None:
 def test_a_second_drain_overwrites_the_reason_of_a_person_without_an_error(world: World, acts: Acts) -> None:
     order(acts, "drain", reason="alice: PSU", by="alice")
     assert order(acts, "drain", reason="daytwo r-1: x") == "done"
-    assert world.fleet.node(IDLE).drain.reason == "daytwo r-1: x"  # type: ignore[union-attr]  # it was just set
+    assert world.fleet.node(IDLE).drain.reason == "daytwo r-1: x"
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ class OneCluster(dict[str, Any]):
         definition = ClusterDefinition(
             name="east", kind=ClusterKind.SLURM, groups=(NodeGroup(nodes=(NODE,)),), bmcs=(desk.access,)
         )
-        self._cluster = Cluster(definition, 1, desk.marks, (driver,))  # type: ignore[arg-type]  # asked for marks only
+        self._cluster = Cluster(definition, 1, desk.marks, (driver,))
 
     def cluster(self, name: str) -> Cluster:
         return self._cluster
@@ -45,7 +45,7 @@ def activity(desk: Desk, tmp_path: Path, **node: Any) -> HardwareActivities:
     adapters = OneCluster(desk)
     notifier = LogNotifier(tmp_path / "notices.jsonl")
     ledger = Ledger(desk.store, adapters, clock=desk.clock)
-    world = World(desk.store, adapters, ledger, notifier, desk.clock)  # type: ignore[arg-type]  # one cluster
+    world = World(desk.store, adapters, ledger, notifier, desk.clock)
     return HardwareActivities(world)
 
 

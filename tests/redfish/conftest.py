@@ -74,7 +74,7 @@ class Desk:
 
     def driver(self, *more: BmcAccess) -> RedfishHardware:
         """A driver as a new process would have it."""
-        return RedfishHardware((self.access, *more), self.marks, self.memory(), **self.options)  # type: ignore[arg-type]  # what the driver asks of a scheduler
+        return RedfishHardware((self.access, *more), self.marks, self.memory(), **self.options)
 
     def with_access(self, **fields: Any) -> Desk:
         return replace(self, access=self.access.model_copy(update=fields))

@@ -115,7 +115,7 @@ def driver(emulator: Emulator, store: Store, monkeypatch: pytest.MonkeyPatch) ->
         lit_is_located=False,  # its indicator is lit in ordinary service
     )
     memory = Memory(store, "east", datetime.now(UTC) - timedelta(days=1))
-    return RedfishHardware((access,), Marks(), memory)  # type: ignore[arg-type]  # what the driver asks of a scheduler
+    return RedfishHardware((access,), Marks(), memory)
 
 
 async def carried_out(store: Store, driver: RedfishHardware, act: Act) -> Look:

@@ -110,7 +110,7 @@ def test_everything_is_frozen_and_unsettled(used: Store, backup: Path, tmp_path:
 
 
 def test_a_backup_taken_beside_a_writer_is_of_one_moment(used: Store, tmp_path: Path) -> None:
-    with writing(used):
+    with Writing(used):
         backups.take(used, tmp_path / "b", actor="cli:alice", now=NOW)
     put_back(used, tmp_path / "b", tmp_path)
     with used.read() as session:
@@ -120,7 +120,7 @@ def test_a_backup_taken_beside_a_writer_is_of_one_moment(used: Store, tmp_path: 
     assert written == told
 
 
-class writing:  # noqa: N801  (reads as a block)
+class Writing:
     """A thread that writes a row and its line of the audit, again and again."""
 
     def __init__(self, store: Store) -> None:

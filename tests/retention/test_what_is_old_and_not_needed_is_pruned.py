@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from sqlmodel import select
+from sqlmodel import Session, select
 
 from daytwo.controller.leases import LeaseLost
 from daytwo.controller.pruning import ROUND, Pruning
@@ -18,7 +17,10 @@ from tests.builders import NOW
 from tests.rows import a_cluster, a_finding_row, a_node, a_repair, keep
 
 OLD = NOW - timedelta(days=91)
-FREE: Callable[..., None] = lambda session: None  # noqa: E731  (a guard that stops nobody)
+
+
+def free(session: Session) -> None:
+    """A guard that stops nobody."""
 
 
 def an_observation(**fields: Any) -> ObservationRow:
@@ -44,7 +46,7 @@ async def left(store: Store, *rows: Any, table: type[Any] = ObservationRow) -> i
     """How many of these rows stay; the newest observation, which always does, is not counted."""
     keep(store, *rows)
     keep(store, an_observation(received_at=NOW, fault="xid-31"))
-    await Pruning(store, FREE, lambda: NOW, pause=0).step()
+    await Pruning(store, free, lambda: NOW, pause=0).step()
     with store.read() as session:
         return len(session.exec(select(table)).all()) - (table is ObservationRow)
 
@@ -82,7 +84,7 @@ async def test_old_changes_of_a_nodes_state_go(fleet: Store) -> None:
 
 async def test_the_newest_row_stays_for_its_number_must_not_come_again(fleet: Store) -> None:
     keep(fleet, an_observation())
-    await Pruning(fleet, FREE, lambda: NOW, pause=0).step()
+    await Pruning(fleet, free, lambda: NOW, pause=0).step()
     with fleet.read() as session:
         assert len(session.exec(select(ObservationRow)).all()) == 1
 
@@ -115,7 +117,7 @@ async def test_what_is_left_of_a_removed_cluster_goes_at_once(fleet: Store) -> N
 
 async def test_a_round_ends_although_there_is_more(fleet: Store) -> None:
     keep(fleet, *(an_observation(entity=f"GPU-{number}") for number in range(ROUND + 20)))
-    assert await Pruning(fleet, FREE, lambda: NOW, batch=1, pause=0).step() == ROUND
+    assert await Pruning(fleet, free, lambda: NOW, batch=1, pause=0).step() == ROUND
 
 
 async def test_the_audit_and_its_chain_are_not_touched(fleet: Store) -> None:

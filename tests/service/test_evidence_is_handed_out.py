@@ -61,7 +61,7 @@ def answer_quiet(fleet: Store, state: str, **result: object) -> None:
         node.boot_id = "boot-1"
         for asked in node_requests.offer(session, node, now=NOW):
             said = {"id": asked["id"], "state": state, "boot_id": "boot-1", "result": result, "error": ""}
-            node_requests.answer(session, node, [said], now=NOW)  # type: ignore[list-item]  # an answer as it comes
+            node_requests.answer(session, node, [said], now=NOW)
 
 
 def test_an_agent_is_asked_to_let_go_and_what_it_said_is_told(client: httpx.Client, fleet: Store) -> None:

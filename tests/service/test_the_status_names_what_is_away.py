@@ -196,7 +196,7 @@ class Broken:
 
 async def test_a_store_that_cannot_be_reached_is_the_answer() -> None:
     reader, store = StatusReader(lambda: datetime.now(UTC)), Broken()
-    first, second = [await reader.read(store) for _ in range(2)]  # type: ignore[arg-type]  # what it asks of a store
+    first, second = [await reader.read(store) for _ in range(2)]
     assert (first.away, first.firing, first.parts[0].why) == (("store",), None, "store x does not answer: refused")
     assert second.parts[0].since == first.parts[0].since
 
@@ -204,6 +204,6 @@ async def test_a_store_that_cannot_be_reached_is_the_answer() -> None:
 async def test_a_store_that_hangs_holds_one_thread_and_nobody_for_long() -> None:
     reader, store = StatusReader(lambda: datetime.now(UTC), patience_seconds=0.05), Broken(0.5)
     began = time.monotonic()
-    found = await asyncio.gather(*(reader.read(store) for _ in range(20)))  # type: ignore[arg-type]  # as above
+    found = await asyncio.gather(*(reader.read(store) for _ in range(20)))
     assert time.monotonic() - began < 0.4
     assert ({each.away for each in found}, store.asked) == ({("store",)}, 1)

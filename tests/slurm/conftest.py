@@ -118,7 +118,7 @@ class Hands:
     async def until(self, true: Callable[[], bool], seconds: float = 20) -> None:
         """Wait for something that Slurm is about to do."""
         async with asyncio.timeout(seconds):
-            while not true():  # noqa: ASYNC110  # Slurm can only be asked
+            while not true():
                 await asyncio.sleep(0.03)
 
     def give_back(self) -> None:

@@ -32,7 +32,7 @@ async def recorded(hands: Hands, node: str, word: str) -> Recorded:
     """What is recorded of a node under this word, as soon as it is: slurmctld tells slurmdbd a moment later."""
     since = datetime.now(UTC) - timedelta(minutes=5)
     async with asyncio.timeout(20):
-        while not (found := [r for r in await hands.scheduler.recorded(node, since) if word in r.what]):  # noqa: ASYNC110  # it can only be asked
+        while not (found := [r for r in await hands.scheduler.recorded(node, since) if word in r.what]):
             await asyncio.sleep(0.2)
     return found[-1]
 

@@ -80,7 +80,7 @@ async def test_somebodys_reboot_under_our_marks_is_neither_undone_nor_done_twice
     with pytest.raises(NotYet, match="already under way"):
         await hands.hardware.prepare(act)
     async with asyncio.timeout(20):
-        while (await hands.hardware.look(act)).outcome is not Outcome.DONE:  # noqa: ASYNC110  # it can only be asked
+        while (await hands.hardware.look(act)).outcome is not Outcome.DONE:
             await asyncio.sleep(0.1)
     assert before_our_act(pending).startswith("somebody has asked for a reboot")
     assert isinstance(await hands.hardware.prepare(act), AlreadyDone)
@@ -110,7 +110,7 @@ def changing(make_lab: MakeLab, tmp_path: Path) -> Iterator[Hands]:
 async def state_seen(hands: Hands, word: str, node: str | None = None) -> NodeFacts:
     """The node's facts as soon as Slurm shows this state."""
     async with asyncio.timeout(20):
-        while word not in (facts := await hands.scheduler.node(node or hands.node)).states:  # noqa: ASYNC110  # it can only be asked
+        while word not in (facts := await hands.scheduler.node(node or hands.node)).states:
             await asyncio.sleep(0.05)
     return facts
 

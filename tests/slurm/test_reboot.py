@@ -36,7 +36,7 @@ async def send_reboot(hands: Hands) -> Act:
 
 async def booted(hands: Hands, act: Act) -> Look:
     async with asyncio.timeout(20):
-        while (look := await hands.hardware.look(act)).outcome is not Outcome.DONE:  # noqa: ASYNC110  # it can only be asked
+        while (look := await hands.hardware.look(act)).outcome is not Outcome.DONE:
             await asyncio.sleep(0.1)
     return look
 

@@ -106,7 +106,7 @@ async def test_a_reboot_whose_reason_stands_over_ours_is_asked_about(repair: Rep
 async def test_a_node_that_somebody_booted_meanwhile_is_not_booted_again(repair: Repair, alone: Hands) -> None:
     alone.lab.run("scontrol", "reboot", NODE)
     async with asyncio.timeout(20):
-        while not (done := await tried(repair)):  # noqa: ASYNC110  # it can only be asked
+        while not (done := await tried(repair)):
             await asyncio.sleep(0.2)
     assert ("booted by another hand" in done, "reboot" in repair.acts()) == (True, False)
 

@@ -95,7 +95,7 @@ async def _open(upgrade: Upgrade, *names: str) -> None:
     for name in names:
         upgrade.nodes[name] = await upgrade.plane.broken("xid-119")
     for name in names:
-        await upgrade.plane.until(lambda name=name: _is_proposed(upgrade, name), f"{name} is proposed", LONG)  # type: ignore[misc]  # bound now
+        await upgrade.plane.until(lambda name=name: _is_proposed(upgrade, name), f"{name} is proposed", LONG)
 
 
 def _is_proposed(upgrade: Upgrade, name: str) -> bool:

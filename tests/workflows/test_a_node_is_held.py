@@ -11,7 +11,7 @@ from tests.workflows.plane import OPERATOR, Plane
 
 
 async def told(plane: Plane, act: object, node: str) -> None:
-    await asyncio.to_thread(act, plane.store, OPERATOR, HoldRequest(node=node, reason="bench"), datetime.now(UTC))  # type: ignore[arg-type]  # hold or release
+    await asyncio.to_thread(act, plane.store, OPERATOR, HoldRequest(node=node, reason="bench"), datetime.now(UTC))
 
 
 async def test_on_a_held_node_no_repair_is_opened_until_it_is_released(plane: Plane) -> None:

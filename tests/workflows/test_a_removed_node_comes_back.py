@@ -50,4 +50,4 @@ async def test_a_removed_node_that_is_still_broken_is_tested_under_the_marks_of_
     await approve_tests(plane, node, before)
     await plane.in_state(node, State.PROPOSED, State.NEEDS_HELP, seconds=60)
     await plane.until(lambda: before not in seen(plane, node)[0], "the drain is the new repair's")
-    assert seen(plane, node)[1] == [f"daytwo-{before}", f"daytwo-{plane.repair(node).id}"]  # type: ignore[union-attr]  # asked above
+    assert seen(plane, node)[1] == [f"daytwo-{before}", f"daytwo-{plane.repair(node).id}"]

@@ -64,7 +64,7 @@ async def test_an_approval_of_an_old_revision_is_void(plane: Plane) -> None:
     repair = await plane.proposed(node)
     row = await plane.ended(await a_row(plane, node, repair_id=repair.id, revision=0))
     assert (row.status, "revision 0" in row.status_reason) == ("void", True)
-    assert plane.repair(node).state == S.PROPOSED  # type: ignore[union-attr]  # proposed above
+    assert plane.repair(node).state == S.PROPOSED
 
 
 async def test_an_approval_of_another_repair_is_void(plane: Plane) -> None:
@@ -92,7 +92,7 @@ async def test_a_dismissed_fault_is_not_proposed_again_while_it_is_snoozed(plane
     await plane.in_state(node, S.DISMISSED)
     await asyncio.to_thread(plane.lab.break_node, node, "xid-119")
     await asyncio.sleep(2)
-    assert plane.repair(node).id == first.id  # type: ignore[union-attr]  # proposed above
+    assert plane.repair(node).id == first.id
 
 
 async def test_a_freeze_between_approval_and_act_stops_it_until_thawed(plane: Plane) -> None:
@@ -103,7 +103,7 @@ async def test_a_freeze_between_approval_and_act_stops_it_until_thawed(plane: Pl
     await plane.decide(node, D.APPROVE)
     await plane.in_state(node, S.APPROVED)
     await asyncio.sleep(1)
-    assert (plane.repair(node).state, plane.acts(node, "reboot")) == (S.APPROVED, 0)  # type: ignore[union-attr]  # it was proposed
+    assert (plane.repair(node).state, plane.acts(node, "reboot")) == (S.APPROVED, 0)
     with plane.store.write() as session:
         freeze = session.exec(select(FreezeRow).where(FreezeRow.scope == f"sim/{node}")).one()
         freeze.thawed_at = datetime.now(UTC)

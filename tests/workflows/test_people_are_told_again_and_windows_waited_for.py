@@ -37,7 +37,7 @@ async def test_an_approved_act_waits_for_its_window(plane: Plane) -> None:
         node = await plane.broken("xid-119")
         await plane.approved(node)
         await plane.in_state(node, State.WAITING)
-        await plane.until(lambda: "window one-minute" in plane.repair(node).waiting_for, "it says so")  # type: ignore[union-attr]  # it waits
+        await plane.until(lambda: "window one-minute" in plane.repair(node).waiting_for, "it says so")
         assert "DRAIN" in plane.scheduler_states(node)
     await Repairs(plane.client, plane.settings.task_queue).look_again(CLUSTER, node)
     await plane.in_state(node, State.SUCCEEDED, seconds=60)

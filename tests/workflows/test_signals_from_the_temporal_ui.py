@@ -42,7 +42,7 @@ async def test_a_signal_that_cannot_be_followed_is_shown_and_changes_nothing(
 ) -> None:
     await handle_of(plane, proposed_node).signal(name, args=arguments)
     async with asyncio.timeout(30):
-        while says not in await note_of(plane, proposed_node):  # noqa: ASYNC110  # a workflow can only be asked
+        while says not in await note_of(plane, proposed_node):
             await asyncio.sleep(0.1)  # a query is work for the worker too, which has the signal to read
     repair = plane.repair(proposed_node)
     assert repair is not None

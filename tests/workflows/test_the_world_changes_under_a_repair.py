@@ -101,7 +101,7 @@ async def test_a_fault_that_returns_after_the_repair_is_a_relapse(plane: Plane) 
     node = await plane.broken("xid-79", returns_after=6000)
     await plane.approved(node)
     first = await plane.in_state(node, S.SUCCEEDED, seconds=60)
-    await plane.until(lambda: plane.repair(node).id != first.id, "a second repair", 60)  # type: ignore[union-attr]  # the first one is there
+    await plane.until(lambda: plane.repair(node).id != first.id, "a second repair", 60)
     second = await plane.proposed(node)
     assert (first.action, second.action) == ("reboot", "power-cycle")
 

@@ -25,7 +25,7 @@ async def test_a_proposal_waits_for_a_second_person_and_then_goes_its_way(plane:
         node = await plane.broken("xid-119")
         await plane.proposed(node)
         assert await approved(plane, node, LEAD) == "counted"
-        await plane.until(lambda: "second person" in plane.repair(node).waiting_for, "it says what it waits for")  # type: ignore[union-attr]  # proposed above
+        await plane.until(lambda: "second person" in plane.repair(node).waiting_for, "it says what it waits for")
         assert await approved(plane, node, BEN) == "accepted"
         await plane.in_state(node, State.REMOVED, seconds=60)
     assert plane.events(node)[:4] == ["revised", "approved", "not-authorised", "approved"]

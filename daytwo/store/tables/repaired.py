@@ -15,6 +15,7 @@ class RepairRow(SQLModel, table=True):
     """A repair from first proposal to end. `open_key` is `cluster/node` while it is open: at most one per node."""
 
     __tablename__ = "repairs"
+    __table_args__ = (Index("repairs_by_node", "cluster", "node", "opened_at"),)
     id: str = Field(primary_key=True)
     cluster: str = Field(index=True)
     node: str = Field(index=True)
@@ -159,6 +160,3 @@ class CheckResultRow(SQLModel, table=True):
     name: str = Field(primary_key=True)
     result: str
     text: str = ""
-
-
-Index("repairs_by_node", RepairRow.cluster, RepairRow.node, RepairRow.opened_at)  # type: ignore[arg-type]  # columns

@@ -18,6 +18,8 @@ class ObservationRow(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("cluster", "node", "boot_id", "kernel_sequence", "fault", "entity", name="one_kernel_record"),
         UniqueConstraint("cluster", "node", "stream", "sequence", name="one_stream_record"),
+        Index("observations_by_finding", "cluster", "node", "fault", "entity"),
+        Index("observations_by_node", "cluster", "node", "id"),
     )
     id: int | None = serial()
     cluster: str
@@ -93,8 +95,3 @@ class IncidentRow(SQLModel, table=True):
     told_domains: list[str] = as_json(list)
     closed_at: datetime | None = timed(nullable=True)
     end_told_at: datetime | None = timed(nullable=True)
-
-
-_OF_A_FINDING = (ObservationRow.cluster, ObservationRow.node, ObservationRow.fault, ObservationRow.entity)
-Index("observations_by_finding", *_OF_A_FINDING)
-Index("observations_by_node", ObservationRow.cluster, ObservationRow.node, ObservationRow.id)  # type: ignore[arg-type]  # columns
