@@ -13,7 +13,7 @@ from activities import signatures as do
 from activities.boundary import implements
 from activities.patience import LONGEST_OUTAGE, Patience
 from activities.world import World, class_of, mark_of
-from daytwo import repairs
+from daytwo import budgets, repairs
 from daytwo.adapters import Cluster
 from daytwo.domain.errors import Failed, Foreign, NotYet, TryAgain
 from daytwo.domain.exchange import RepairRef, Right, StepDone, StepInput
@@ -74,7 +74,7 @@ class SchedulerActivities:
             await self._others_first(cluster, arg)
             or await self.world.read(lambda s: by_policy.holds_back(s, arg, policy, now))
             or await self._interrupts_too_much(cluster, arg, now)
-            or await self.world.write(lambda s: repairs.take_right(s, arg.ref, policy.budget, now))
+            or await self.world.write(lambda s: budgets.take_right(s, arg.ref, policy.budget, now))
         )
         await self.world.say_waiting(arg.ref, problem)
         return Right(granted=not problem, text=problem or "the approved moment has come and the budget allows it")

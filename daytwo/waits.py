@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import ValidationError
 from sqlmodel import Session, col, select
 
-from daytwo import repairs
+from daytwo import budgets, repairs
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.exchange import RepairRef
 from daytwo.domain.interruptions import HOUR, too_many
@@ -63,7 +63,7 @@ def would_wait(session: Session, row: RepairRow, now: datetime) -> tuple[str, ..
     if not action.touches_nothing and action is not Action.VERIFY and row.right_taken_at is None:
         found += [_window(row, policy, action, now), _too_many(session, row, policy, now)]
         ref = RepairRef(repair_id=row.id, cluster=row.cluster, node=row.node)
-        found.append(repairs.over_budget(session, ref, policy.budget))
+        found.append(budgets.over_budget(session, ref, policy.budget))
     return tuple(filter(None, found))
 
 

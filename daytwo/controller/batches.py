@@ -12,11 +12,11 @@ from typing import Final
 from sqlmodel import col, select
 
 from daytwo.adapters import Cluster
+from daytwo.budgets import allowed_out
 from daytwo.domain.common_cause import storm_behind
 from daytwo.domain.situation import DomainTrouble, Situation
 from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import FaultClass, FindingStatus
-from daytwo.repairs import allowed_out
 from daytwo.store.engine import Store
 from daytwo.store.situations import class_of
 from daytwo.store.tables import NodeRow, RepairRow

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Final
 
 from daytwo.adapters import Cluster
+from daytwo.budgets import allowed_out
 from daytwo.domain.message import clean
-from daytwo.repairs import allowed_out
 from daytwo.store.tables import IncidentRow
 
 MOST_DOMAINS: Final = 5

@@ -16,6 +16,7 @@ from typing import Final
 from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
+from daytwo.budgets import peers_in
 from daytwo.domain.cases import entry_of
 from daytwo.domain.common_cause import count_trouble, pool_domain
 from daytwo.domain.definition import ClusterDefinition
@@ -27,7 +28,6 @@ from daytwo.domain.seams import ActKind, NodeFacts
 from daytwo.domain.situation import DomainTrouble, OpenRepair, PastRepair, Situation
 from daytwo.domain.vocabulary import Action, FaultClass, Finding, FindingStatus, NodeRole, State, Workload
 from daytwo.faults.catalogue import catalogue
-from daytwo.repairs import peers_in
 from daytwo.store.tables import FindingRow, IntentRow, NodeRow, RepairEventRow, RepairRow
 
 HISTORY: Final = timedelta(days=28)

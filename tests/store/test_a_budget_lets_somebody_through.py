@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daytwo import repairs
+from daytwo import budgets
 from daytwo.domain.definition import NodeGroup
 from daytwo.domain.exchange import RepairRef
 from daytwo.domain.policy import Budget
@@ -28,7 +28,7 @@ def waits(store: Store, name: str, **fields: Any) -> None:
 
 def asks(store: Store, name: str, budget: Budget | None = None) -> str:
     ref = RepairRef(repair_id=f"r-{name}", cluster="east", node=name)
-    return store.change(lambda session: repairs.take_right(session, ref, budget or Budget(), NOW))
+    return store.change(lambda session: budgets.take_right(session, ref, budget or Budget(), NOW))
 
 
 def test_of_two_approved_repairs_in_a_small_pool_one_goes_first(store: Store) -> None:
@@ -88,10 +88,10 @@ def test_a_removed_node_is_not_out_for_it_does_not_come_back(store: Store, state
 def test_a_removed_node_is_no_part_of_its_pool(store: Store) -> None:
     keep(store, *(a_node(f"gpu-{number:03}", **IDLE) for number in range(100)))
     gone(store, "gpu-200", state="removed")
-    assert store.change(lambda session: len(repairs.peers_in(session, "east", "default"))) == 100
+    assert store.change(lambda session: len(budgets.peers_in(session, "east", "default"))) == 100
 
 
 def test_a_removed_node_that_a_repair_works_on_again_counts(store: Store) -> None:
     keep(store, a_repair("r-0", node="gpu-01", open_key=None, closed_at=NOW, state="removed"))
     waits(store, "gpu-01")
-    assert store.change(lambda session: len(repairs.peers_in(session, "east", "default"))) == 1
+    assert store.change(lambda session: len(budgets.peers_in(session, "east", "default"))) == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from daytwo import node_requests, repairs
+from daytwo import budgets, node_requests, repairs
 from daytwo.controller.leases import acquire
 from daytwo.domain.errors import BadInput, Stale
 from daytwo.domain.exchange import RepairRef
@@ -50,7 +50,7 @@ def test_of_twenty_takers_of_one_right_one_gets_it(store: Store) -> None:
 
     def take(number: int) -> str:
         ref = RepairRef(repair_id=f"r-{names[number]}", cluster="east", node=names[number])
-        return store.change(lambda session: repairs.take_right(session, ref, Budget(acting_nodes=1), NOW))
+        return store.change(lambda session: budgets.take_right(session, ref, Budget(acting_nodes=1), NOW))
 
     refusals = at_once(20, take)
     assert refusals.count("") == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daytwo import repairs
+from daytwo import budgets
 from daytwo.domain.exchange import RepairRef
 from daytwo.domain.policy import Budget
 from daytwo.store.engine import Store
@@ -42,7 +42,7 @@ def asks(store: Store, number: int, budget: Budget) -> str:
     """What a repair of this node is told when it asks for the right."""
     keep(store, a_repair(f"r-{number}", node=name(number), open_key=f"east/{name(number)}"))
     ref = RepairRef(repair_id=f"r-{number}", cluster="east", node=name(number))
-    return store.change(lambda session: repairs.take_right(session, ref, budget, NOW))
+    return store.change(lambda session: budgets.take_right(session, ref, budget, NOW))
 
 
 def test_two_of_a_hundred_are_repaired_at_once_and_the_third_waits(store: Store) -> None:
@@ -96,7 +96,7 @@ def test_of_nodes_that_others_depend_on_a_majority_stays(
     keep(store, a_repair("r-ctl", node="ctl-0", open_key="east/ctl-0"))
     ref = RepairRef(repair_id="r-ctl", cluster="east", node="ctl-0")
     budget = Budget(acting_share=1, acting_nodes=POOL)
-    refused = store.change(lambda session: repairs.take_right(session, ref, budget, NOW))
+    refused = store.change(lambda session: budgets.take_right(session, ref, budget, NOW))
     assert (refused == "", "this one is needed" in refused) == (granted, not granted)
 
 
@@ -104,5 +104,5 @@ def test_a_right_that_is_held_is_not_taken_twice(store: Store) -> None:
     a_pool(store)
     a_holder(store, 1)
     ref = RepairRef(repair_id="r-1", cluster="east", node=name(1))
-    again = store.change(lambda session: repairs.take_right(session, ref, Budget(acting_nodes=1), NOW))
+    again = store.change(lambda session: budgets.take_right(session, ref, Budget(acting_nodes=1), NOW))
     assert (again, asks(store, 2, Budget(acting_nodes=1)) != "") == ("", True)
