@@ -14,7 +14,8 @@ from sqlmodel import Session, select
 from daytwo.domain.common_cause import pool_domain
 from daytwo.domain.exchange import RepairRef
 from daytwo.domain.vocabulary import Action
-from daytwo.store.situations import class_of, node_row
+from daytwo.store.situations import node_row
+from daytwo.store.surroundings import class_of
 from daytwo.store.tables import IncidentRow, RepairRow
 
 

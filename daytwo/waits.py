@@ -24,7 +24,7 @@ from daytwo.domain.proposal import Proposal, is_requeued
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.vocabulary import Action, DecisionKind, DecisionStatus, Moment, State
 from daytwo.holds import is_of_node
-from daytwo.store.situations import class_of
+from daytwo.store.surroundings import class_of
 from daytwo.store.tables import ClusterRow, DecisionRow, FreezeRow, NodeRow, RepairRow
 
 BEFORE_ITS_RIGHT: Final = frozenset({State.PROPOSED, State.APPROVED, State.QUARANTINING, State.WAITING, State.HELD})

@@ -18,7 +18,7 @@ from daytwo.domain.situation import DomainTrouble, Situation
 from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import FaultClass, FindingStatus
 from daytwo.store.engine import Store
-from daytwo.store.situations import class_of
+from daytwo.store.surroundings import class_of
 from daytwo.store.tables import NodeRow, RepairRow
 
 LOOK_AGAIN: Final = timedelta(seconds=30)

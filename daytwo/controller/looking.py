@@ -25,17 +25,8 @@ from daytwo.domain.vocabulary import Action, FindingStatus, NodeState
 from daytwo.domain.withholding import given_away
 from daytwo.faults.catalogue import catalogue
 from daytwo.store.engine import Store
-from daytwo.store.situations import (
-    Own,
-    Pools,
-    Surroundings,
-    Trouble,
-    load_own,
-    load_pools,
-    load_trouble,
-    situation_of,
-    survives_reboot,
-)
+from daytwo.store.situations import Own, load_own, situation_of
+from daytwo.store.surroundings import Pools, Surroundings, Trouble, load_pools, load_trouble, survives_reboot
 from daytwo.store.tables import FindingRow, NodeRow
 
 log = logging.getLogger(__name__)

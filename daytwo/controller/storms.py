@@ -32,7 +32,7 @@ from daytwo.domain.verdicts import Propose
 from daytwo.domain.vocabulary import FaultClass, FindingStatus, Mark
 from daytwo.intents import Ledger
 from daytwo.store import audit
-from daytwo.store.situations import class_of, load_trouble
+from daytwo.store.surroundings import class_of, load_trouble
 from daytwo.store.tables import ClusterRow, FindingRow, IncidentRow, IntentRow, NodeRow, RepairRow
 
 log = logging.getLogger(__name__)
