@@ -10,25 +10,25 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
-from operator import itemgetter
 from typing import Final
 
-from sqlalchemy import String, cast, or_
 from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, col, select, update
+from sqlmodel import col, update
 
 from daytwo import repairs
 from daytwo.adapters import Adapters, Cluster
 from daytwo.controller.batches import Batches
 from daytwo.controller.delivering import Delivering
+from daytwo.controller.due import NodeKey, batches, changed, left_opening, worth_a_look
 from daytwo.controller.gone_marks import WATCHED, GoneMarks
+from daytwo.controller.informing import Informing
 from daytwo.controller.leases import LeaseLost
 from daytwo.controller.looking import Looked, Looking
 from daytwo.controller.lost_workflows import LostWorkflows
 from daytwo.controller.marks import Marks, mark_on
 from daytwo.controller.means import Means
 from daytwo.controller.settling import Settling
+from daytwo.controller.shown import Shown
 from daytwo.controller.storms import Storms
 from daytwo.domain.errors import DaytwoError, NotFound
 from daytwo.domain.exchange import Run
@@ -37,22 +37,18 @@ from daytwo.domain.repair_states import HELD_FROM
 from daytwo.domain.seams import Notifier
 from daytwo.domain.situation import OpenRepair, Situation
 from daytwo.domain.verdicts import Propose, Withhold
-from daytwo.domain.vocabulary import FindingStatus, Mark, NodeState, State
+from daytwo.domain.vocabulary import Mark, State
 from daytwo.holds import hold_repair
 from daytwo.intake import CLUSTER_WIDE
 from daytwo.intents import Guard, Ledger
 from daytwo.store.engine import Store
-from daytwo.store.locks import lock_nodes
-from daytwo.store.tables import FindingRow, NodeRow, NodeTransitionRow, RepairRow
+from daytwo.store.tables import NodeRow, RepairRow
 from daytwo.temporal import Repairs, TemporalDelivery
 
 log = logging.getLogger(__name__)
 
 SWEEP: Final = timedelta(seconds=60)
 """A firing node and an open repair are looked at this often although nothing has happened (operations.md, rule 7)."""
-YOUNG: Final = timedelta(seconds=15)
-"""A repair this young hears of every changed outcome at once; later at most every `INFORM_EVERY` (design 4)."""
-INFORM_EVERY: Final = timedelta(seconds=30)
 REOPEN_AFTER: Final = timedelta(seconds=5)
 """A row still `opening` after this was left by a crash before its workflow started."""
 TAKE_OVER_AFTER: Final = timedelta(seconds=1)
@@ -62,12 +58,8 @@ CRASHED_AGAIN: Final = timedelta(seconds=30)
 """A node whose look fails for a reason nobody foresaw must not keep the loop from the others."""
 CLOCK_STEPS: Final = timedelta(seconds=5)
 """A clock that is put back by less delays nothing that matters."""
-BATCH: Final = 100
-"""Nodes loaded and judged together. What changes while they are is seen by the next batch."""
 AT_ONCE: Final = 8
 """Nodes followed up together: perhaps a call to Temporal each, or an act that keeps new work off."""
-
-NodeKey = tuple[str, str]
 
 
 class Reconciler:
@@ -98,6 +90,8 @@ class Reconciler:
         self._delivering = Delivering(store, TemporalDelivery(store, temporal), longest=sweep)
         self._lost = LostWorkflows(store, temporal, guard)
         self._settling = Settling(means, temporal)
+        self._informing = Informing(store, temporal, guard)
+        self._shown = Shown(store, guard, now)
         self._guard = guard
         self._now = now
         self._sweep = sweep
@@ -114,7 +108,7 @@ class Reconciler:
         self._heed_clock(now)
         sweep = self._swept is None or now >= self._swept + self._sweep
         nodes = await asyncio.to_thread(self._due, now, sweep)
-        for cluster, names in _batches(nodes):
+        for cluster, names in batches(nodes):
             await self._look_safely(cluster, names)
             await self._storms.step(self._now())
         await self._storms.step(self._now())
@@ -136,11 +130,10 @@ class Reconciler:
 
     def _due(self, now: datetime, sweep: bool) -> list[NodeKey]:
         with self._store.read() as session:
-            keys = session.exec(select(NodeRow.cluster, NodeRow.name).where(NodeRow.due > NodeRow.judged)).all()
-            found = [(cluster, name) for cluster, name in keys]
+            found = changed(session)
             if sweep:
-                found += _worth_a_look(session)
-            found += [node for node in _left_opening(session, now - REOPEN_AFTER) if node not in self._again]
+                found += worth_a_look(session)
+            found += [node for node in left_opening(session, now - REOPEN_AFTER) if node not in self._again]
         found += [node for node, at in self._again.items() if at <= now]
         return [key for key in dict.fromkeys(found) if key[1] != CLUSTER_WIDE]
 
@@ -172,7 +165,7 @@ class Reconciler:
         self._again.update({(cluster_name, name): self._now() + CRASHED_AGAIN for name in failed})
         await self._storms.see(cluster, looks)
         done = await asyncio.gather(*(self._follow_safely(cluster, each) for each in looks))
-        await asyncio.to_thread(self._write_looks, [each for each, well in zip(looks, done, strict=True) if well])
+        await asyncio.to_thread(self._shown.write, [each for each, well in zip(looks, done, strict=True) if well])
 
     async def _follow_safely(self, cluster: Cluster, looked: Looked) -> bool:
         async with self._hands:
@@ -292,84 +285,6 @@ class Reconciler:
             session.exec(update(RepairRow).where(col(RepairRow.id) == repair_id).values(contained=True))
 
     async def _inform(self, situation: Situation, digest: str) -> None:
-        """Tell the open repair of a changed outcome: at once while it is young, later at most every half minute."""
         now = self._now()
-        wait = await asyncio.to_thread(self._note_outcome, situation, digest, now)
-        if wait is None:
-            return
-        if wait > timedelta(0):
+        if wait := await self._informing.tell(situation, digest, now):
             self._again[situation.cluster, situation.node] = now + wait
-            return
-        try:
-            await self._temporal.look_again(situation.cluster, situation.node)
-        except NotFound:
-            log.info("%s: its repair has no workflow at this moment", situation.node)
-
-    def _note_outcome(self, situation: Situation, digest: str, now: datetime) -> timedelta | None:
-        """`None`: nothing new. Else how long to wait before telling; zero when it is written down as told."""
-        with self._store.write() as session:
-            self._guard(session)
-            row = session.exec(
-                select(RepairRow).where(RepairRow.open_key == f"{situation.cluster}/{situation.node}")
-            ).first()
-            if row is None or row.outcome_digest == digest:
-                return None
-            young = now < row.opened_at + YOUNG
-            if not young and row.informed_at and now < row.informed_at + INFORM_EVERY:
-                return row.informed_at + INFORM_EVERY - now
-            row.outcome_digest, row.informed_at = digest, now
-            session.add(row)
-            return timedelta(0)
-
-    def _write_looks(self, looks: Sequence[Looked]) -> None:
-        """The nodes have been looked at up to the count that was read; their shown states follow."""
-        changed = {each.row.name: each for each in looks if _is_changed(each)}
-        if not changed:
-            return
-        with self._store.write() as session:
-            self._guard(session)
-            for name, row in lock_nodes(session, looks[0].row.cluster, changed).items():
-                self._write_look(session, row, changed[name])
-
-    def _write_look(self, session: Session, row: NodeRow, looked: Looked) -> None:
-        state, why = looked.state
-        row.judged = max(row.judged, looked.row.due)
-        if row.state != state:
-            session.add(_transition(row, state, why, self._now()))
-            row.state, row.state_since = state, self._now()
-        row.state_why = why
-        session.add(row)
-
-
-def _batches(nodes: Sequence[NodeKey]) -> list[tuple[str, list[str]]]:
-    found = []
-    for cluster, keys in groupby(sorted(nodes, key=itemgetter(0)), key=itemgetter(0)):
-        names = [name for _, name in keys]
-        found += [(cluster, names[start : start + BATCH]) for start in range(0, len(names), BATCH)]
-    return found
-
-
-def _is_changed(looked: Looked) -> bool:
-    row = looked.row
-    return row.judged < row.due or (row.state, row.state_why) != looked.state
-
-
-def _worth_a_look(session: Session) -> list[NodeKey]:
-    """Nodes that fire, have an open repair, are not healthy, or carry our marks."""
-    firing = select(FindingRow.cluster, FindingRow.node).where(FindingRow.status == FindingStatus.FIRING)
-    opened = select(RepairRow.cluster, RepairRow.node).where(col(RepairRow.open_key).is_not(None))
-    marked = cast(col(NodeRow.facts), String).like('%"mark_repair_id": "%')
-    other = or_(col(NodeRow.state) != NodeState.HEALTHY, marked)
-    rows = [*session.exec(firing).all(), *session.exec(opened).all()]
-    return [*rows, *session.exec(select(NodeRow.cluster, NodeRow.name).where(other)).all()]
-
-
-def _left_opening(session: Session, before: datetime) -> list[NodeKey]:
-    left = (RepairRow.state == repairs.OPENING, col(RepairRow.open_key).is_not(None), RepairRow.opened_at < before)
-    return [
-        (cluster, node) for cluster, node in session.exec(select(RepairRow.cluster, RepairRow.node).where(*left)).all()
-    ]
-
-
-def _transition(row: NodeRow, state: NodeState, why: str, now: datetime) -> NodeTransitionRow:
-    return NodeTransitionRow(cluster=row.cluster, node=row.name, from_state=row.state, to_state=state, why=why, at=now)
