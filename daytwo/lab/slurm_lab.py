@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import select
 import signal
 import socket
 import subprocess
@@ -28,6 +27,7 @@ from typing import Final, Self
 from daytwo.domain.definition import SlurmAccess
 from daytwo.domain.errors import Failed, Refused
 from daytwo.lab.slurm_config import LabPlace, LabSettings, cgroup_conf, gres_conf, hook, slurm_conf
+from daytwo.lab.slurm_firmware import Firmware
 from daytwo.lab.slurm_programs import INSTALLED, PATH, Programs, last_words
 
 # A major number that nothing uses: opening such a device fails, as a lab GPU should.
@@ -56,7 +56,7 @@ class SlurmLab:
         self.gpus = dict.fromkeys(settings.nodes, settings.gpus)
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._lock = threading.RLock()
-        self._firmware: _Firmware | None = None
+        self._firmware: Firmware | None = None
 
     @property
     def access(self) -> SlurmAccess:
@@ -88,7 +88,7 @@ class SlurmLab:
         self._spawn("munged", _munged(self.root))
         self._wait("munged", lambda: (self.root / "run/munge.sock").exists())
         self.start_controller()
-        self._firmware = _Firmware(self)
+        self._firmware = Firmware(self)
         for node in self.settings.nodes:
             self.power_on(node, booted=False)
         self._wait("nodes", lambda: {self.states()[node] for node in self.settings.nodes} == {"IDLE"})
@@ -228,47 +228,6 @@ class SlurmLab:
             if dead or time.monotonic() > end:
                 raise Failed(f"the Slurm lab did not start ({what}); ended: {dead or 'nothing'}; see {self.root}/log")
             time.sleep(0.03)
-
-
-class _Firmware(threading.Thread):
-    """Plays the machines: RebootProgram writes a node's name into a pipe; it loses power and returns a moment later."""
-
-    def __init__(self, lab: SlurmLab) -> None:
-        super().__init__(name="firmware", daemon=True)
-        self._lab = lab
-        self._due: dict[str, float] = {}
-        pipe = lab.root / "run/firmware"
-        pipe.unlink(missing_ok=True)
-        os.mkfifo(pipe)
-        # Open for both ways: the pipe then has no end of file between two writers.
-        self._pipe = os.open(pipe, os.O_RDWR)
-
-    def run(self) -> None:
-        """Serve until `stop`."""
-        while True:
-            for node in os.read(self._pipe, 4096).decode().split() if self._readable() else ():
-                if node == "stop":
-                    return
-                self._reboot(node)
-            for node in [node for node, at in self._due.items() if at <= time.monotonic()]:
-                del self._due[node]
-                self._lab.power_on(node)
-
-    def _readable(self) -> bool:
-        wait = max(0.0, min(self._due.values()) - time.monotonic()) if self._due else None
-        return bool(select.select([self._pipe], [], [], wait)[0])
-
-    def _reboot(self, node: str) -> None:
-        self._lab.cut_power(node)
-        if self._lab.auto_return:
-            self._due[node] = time.monotonic() + self._lab.settings.boot_seconds
-
-    def stop(self) -> None:
-        """End the thread."""
-        os.write(self._pipe, b"stop\n")
-        if self.is_alive():
-            self.join()
-        os.close(self._pipe)
 
 
 def _munged(root: Path) -> list[str]:
