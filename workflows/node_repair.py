@@ -22,7 +22,8 @@ with workflow.unsafe.imports_passed_through():
     from daytwo.domain.vocabulary import Action, Moment, State
     from workflows import details, names, timeouts
     from workflows.claims import read_claim
-    from workflows.repair_run import Interrupted, RepairRun, why
+    from workflows.ending import why
+    from workflows.repair_run import Interrupted, RepairRun
 
 SEEN_KEPT = 200
 CLAIMS_KEPT = 50

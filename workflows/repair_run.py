@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError, RetryState, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from activities import signatures as do
@@ -19,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from daytwo.domain.repair_states import EVENT_OF, Event, after, is_terminal
     from daytwo.domain.vocabulary import State
     from workflows import details, inputs, timeouts
+    from workflows.ending import end, to_the_end, why
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -135,7 +135,7 @@ class RepairRun:
 
     async def _call_to_the_end(self, what: Signature[In, Out], arg: In) -> Out:
         """Call what must have happened before anything else is heeded, also Temporal's own cancel."""
-        return await _to_the_end(self._start(what, arg))
+        return await to_the_end(self._start(what, arg))
 
     async def _call_here(self, what: Signature[In, Out], arg: In) -> Out:
         """Call within the task that is under way: for a short write that nothing may come before."""
@@ -146,7 +146,7 @@ class RepairRun:
             start_to_close_timeout=what.options.attempt,
             retry_policy=what.options.retry,
         )
-        return await _to_the_end(handle)
+        return await to_the_end(handle)
 
     async def _poll(self, what: Signature[In, Out], arg: In) -> Out:
         """Await a condition by retried short tries, and hear people meanwhile.
@@ -159,9 +159,9 @@ class RepairRun:
             try:
                 await workflow.wait_condition(partial(self._is_over, handle))
             except asyncio.CancelledError:
-                await _end(handle)
+                await end(handle)
                 raise
-            result = await handle if handle.done() else await _end(handle)
+            result = await handle if handle.done() else await end(handle)
             event = await self._heed()
             if result is not None and event is None and not self._has_word():
                 return result
@@ -295,28 +295,3 @@ class RepairRun:
         changed = [each for each in details.search_attributes(self._run) if known.get(each.key) != each.value]
         if changed:
             workflow.upsert_search_attributes(changed)
-
-
-async def _to_the_end(handle: workflow.ActivityHandle[Out]) -> Out:
-    while not handle.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.shield(handle)
-    return await handle
-
-
-async def _end(handle: workflow.ActivityHandle[Out]) -> Out | None:
-    """Cancel an activity and wait until no try of it runs; its result, if it came true after all."""
-    handle.cancel()
-    try:
-        return await handle
-    except ActivityError as error:
-        # A try that ended with "not yet" after the cancel has failed, but only for not being tried again.
-        if is_cancelled_exception(error) or error.retry_state is RetryState.CANCEL_REQUESTED:
-            return None
-        raise
-
-
-def why(error: ActivityError) -> str:
-    """What an activity that failed said."""
-    cause = error.cause
-    return str(cause.message if isinstance(cause, ApplicationError) else cause or error)
