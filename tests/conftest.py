@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
 from daytwo.store.engine import Store
 from tests import postgres as pg
+
+CORE_LOG = LoggingConfig(
+    filter=TelemetryFilter(core_level="WARN", other_level="ERROR"),
+    forwarding=LogForwardingConfig(logger=logging.getLogger("temporalio.core")),
+)
+# Temporal's core logs to standard output, late, and so into what another test reads of a command.
+Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=CORE_LOG)))
 
 
 @pytest.fixture(scope="session")
