@@ -1,7 +1,7 @@
 """From the YAML of a cluster definition to `ClusterDefinition`, or to everything that is wrong with it at once.
 
-The CLI calls it for `clusters` and `policy check`, the demo for its own definition. The text comes in; nothing is read
-here.
+The CLI calls it for `clusters` and `policy check`, the demo for its own definition; the service has the names checked
+once more, as it is not only the CLI that may speak to it. The text comes in; nothing is read here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from daytwo.domain.vocabulary import Action
 from daytwo.domain.yaml_lines import Document, Path, Problem, path_text, read_yaml
 from daytwo.faults.catalogue import catalogue
 
-__all__ = ["DefinitionError", "Problem", "check_definition", "expand_nodes", "load_definitions"]
+__all__ = ["DefinitionError", "Problem", "check_definition", "check_names", "expand_nodes", "load_definitions"]
 
 MAX_SHOWN: Final = 50
 LAST_XID: Final = 999
@@ -58,9 +58,20 @@ def load_definitions(text: str, file: str) -> ClusterDefinition:
     return definition
 
 
+def check_names(definition: ClusterDefinition) -> None:
+    """Raise `BadInput` for names that nothing has, in a definition that did not come through `load_definitions`."""
+    problems = tuple(_of_meaning(Document(definition.model_dump(mode="json", exclude_unset=True))))
+    if problems:
+        raise BadInput("\n".join(_says(problem) for problem in problems[:MAX_SHOWN]))
+
+
 def _line(file: str, problem: Problem) -> str:
+    return f"{file}:{problem.line}: {_says(problem)}"
+
+
+def _says(problem: Problem) -> str:
     where = f"{problem.path}: " if problem.path else ""
-    return f"{file}:{problem.line}: {where}found {problem.found}, allowed: {problem.allowed}"
+    return f"{where}found {problem.found}, allowed: {problem.allowed}"
 
 
 # ---- what the models say

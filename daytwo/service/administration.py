@@ -11,6 +11,7 @@ from datetime import datetime
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import Refused
+from daytwo.domain.load_definition import check_names
 from daytwo.domain.policy import Policy
 from daytwo.gateway.identity import issue_token_in
 from daytwo.intake import declare_in
@@ -27,7 +28,8 @@ from daytwo.store.tables import ClusterRow
 def apply_cluster(
     store: Store, asker: Identity, definition: ClusterDefinition, *, owner: str, now: datetime
 ) -> ClusterView:
-    """Declare a cluster or change it. Raises `Refused`, and `BadInput` as `declare_in` does."""
+    """Declare a cluster or change it. Raises `Refused`, and `BadInput` as `declare_in` and `check_names` do."""
+    check_names(definition)
     with store.write() as session:
         row = session.get(ClusterRow, definition.name)
         _check(asker, _policy(row) if row else None, owner)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from sqlalchemy import or_
 from sqlmodel import Session, col, select
 
 from daytwo.domain.definition import ClusterDefinition
 from daytwo.domain.errors import NotFound
 from daytwo.domain.machines import before_of
-from daytwo.domain.repair_states import Event
+from daytwo.domain.repair_states import LEAVES_MARKS, Event
 from daytwo.domain.seams import NodeFacts
 from daytwo.domain.situation import OpenRepair, PastRepair, Situation
 from daytwo.domain.vocabulary import Action, Finding, FindingStatus, NodeRole, State, Workload
@@ -149,7 +150,9 @@ def _finding(row: FindingRow) -> Finding:
 
 def _history(session: Session, cluster: str, names: Collection[str], now: datetime) -> dict[str, list[PastRepair]]:
     closed = (col(RepairRow.cluster) == cluster, col(RepairRow.node).in_(names))
-    recent = (*closed, col(RepairRow.closed_at) > now - HISTORY)
+    # What still stands, a snooze or the marks of a removal, counts however old it is.
+    stands = or_(col(RepairRow.snooze_until) > now, col(RepairRow.state).in_(LEAVES_MARKS))
+    recent = (*closed, col(RepairRow.closed_at).is_not(None), or_(col(RepairRow.closed_at) > now - HISTORY, stands))
     found: dict[str, list[PastRepair]] = defaultdict(list)
     for row in session.exec(select(RepairRow).where(*recent).order_by(col(RepairRow.closed_at).desc())):
         if row.closed_at:

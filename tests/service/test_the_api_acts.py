@@ -197,6 +197,22 @@ def test_a_cluster_that_is_not_declared_leaves_no_audit_row(fleet: Store, owned:
     assert (refused.status_code, owned.get("/v1/audit").json()["items"]) == (422, [])
 
 
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ({"faults": {"xid-7x": {"mode": "record"}}}, "policy.faults.xid-7x: found 'xid-7x'"),
+        ({"approval": {"beyond_workers": ["leed"]}}, "policy.approval.beyond_workers[0]: found 'leed', allowed: lead"),
+        ({"approval": {"roles": {"lead": ["rebot"]}}}, "policy.approval.roles.lead[0]: found 'rebot', allowed: reboot"),
+    ],
+    ids=["fault", "role", "action"],
+)
+def test_a_name_that_nothing_has_is_refused_past_the_cli_too(
+    owned: httpx.Client, policy: dict[str, Any], says: str
+) -> None:
+    answer = owned.post("/v1/clusters", json=a_definition("north").model_dump(mode="json") | {"policy": policy})
+    assert (answer.status_code, answer.json()["error"][: len(says)]) == (422, says)
+
+
 @pytest.mark.parametrize(("kind", "says"), [("slurm", "which cannot change"), ("kubernetes", "slurm or simulated")])
 def test_a_cluster_keeps_its_kind(owned: httpx.Client, kind: str, says: str) -> None:
     body = a_definition().model_dump(mode="json") | {"kind": kind}
